@@ -1,0 +1,55 @@
+"""Vestnik: content-based publish/subscribe. Names are imported when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vestnik.errors import (
+        FilterError,
+        FilterSyntaxError,
+        FilterTooComplex,
+        InvalidEvent,
+        MissingExtra,
+        PatternError,
+        VestnikError,
+    )
+    from vestnik.model.events import Event
+    from vestnik.model.filters import Filter
+    from vestnik.model.templates import ANY
+    from vestnik.model.typed import TypedEvent
+
+__version__ = "0.1.0"
+__all__ = [
+    "ANY",
+    "Event",
+    "Filter",
+    "FilterError",
+    "FilterSyntaxError",
+    "FilterTooComplex",
+    "InvalidEvent",
+    "MissingExtra",
+    "PatternError",
+    "TypedEvent",
+    "VestnikError",
+]
+
+_HOMES = {
+    "ANY": "vestnik.model.templates",
+    "Event": "vestnik.model.events",
+    "Filter": "vestnik.model.filters",
+    "TypedEvent": "vestnik.model.typed",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "vestnik.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,90 @@
+"""Every error that Vestnik raises on purpose.
+
+VestnikError
+├── FilterError
+│   ├── FilterSyntaxError    text that is no filter: where, and what was expected
+│   ├── PatternError         a LIKE, GLOB or MATCHES pattern that is no pattern: where, and why
+│   └── FilterTooComplex     a filter beyond a limit: which limit, and how large it is
+├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
+└── MissingExtra             a part that needs an optional dependency: the line that installs it
+
+Each carries its data as attributes and survives pickling.
+"""
+
+from __future__ import annotations
+
+
+class VestnikError(Exception):
+    """Base of all errors raised on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[VestnikError], args: tuple[object, ...], state: dict[str, object]) -> VestnikError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class FilterError(VestnikError):
+    """Something is wrong with a filter."""
+
+
+class FilterSyntaxError(FilterError):
+    """`text` is no filter: at `column` (from 1) something else was `expected`."""
+
+    def __init__(self, text: str, column: int, expected: str) -> None:
+        self.text = text
+        self.column = column
+        self.expected = expected
+        super().__init__(f"column {column}: expected {expected}\n{caret(text, column)}")
+
+
+class PatternError(FilterError):
+    """`pattern` is no pattern: at `position` (from 0) `reason`."""
+
+    def __init__(self, pattern: str, position: int, reason: str) -> None:
+        self.pattern = pattern
+        self.position = position
+        self.reason = reason
+        super().__init__(f"pattern {pattern!r} at position {position}: {reason}")
+
+
+class FilterTooComplex(FilterError):
+    """A filter is beyond `limit`, which allows `allowed`."""
+
+    def __init__(self, limit: str, allowed: int) -> None:
+        self.limit = limit
+        self.allowed = allowed
+        super().__init__(f"the filter is too complex: more than {allowed:,} {limit}; write it shorter or as several filters")
+
+
+class InvalidEvent(VestnikError):
+    """An event was refused: `reason`, at `path` inside the event (empty for the whole)."""
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"{path}: {reason}" if path else reason)
+
+
+class MissingExtra(VestnikError):
+    """`feature` needs an optional dependency that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(f"{feature} needs an optional part: pip install 'vestnik[{extra}]'")
+
+
+def caret(text: str, column: int) -> str:
+    """The line of `text` around `column` with a caret under it, cut to what fits a terminal."""
+    line_start = text.rfind("\n", 0, column - 1) + 1
+    line_end = text.find("\n", column - 1)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    at = column - 1 - line_start
+    first = max(0, at - 50)
+    shown = line[first : first + 100].replace("\t", " ")
+    return f"  {shown}\n  {' ' * (at - first)}^"

@@ -1,0 +1,299 @@
+"""Events: an envelope and `data`, immutable, checked when they are made."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack
+
+from vestnik.errors import InvalidEvent
+from vestnik.model.frozen import MAX_INT, FrozenDict, freeze, kind_name, plain_text
+from vestnik.model.times import format_rfc3339, to_micros
+
+Instant: TypeAlias = datetime | int | str
+"""Microseconds since 1970 UTC, an aware datetime, or RFC 3339 text."""
+Pair: TypeAlias = tuple[str, str]
+Pairs: TypeAlias = tuple[Pair, ...]
+
+FIELDS = (
+    "type", "data", "source", "id", "subject", "time", "priority", "not_before", "expires", "causes", "extensions",
+    "stream", "seq",
+)  # fmt: skip
+"""Everything an event is made of, in the order it is shown and pickled."""
+
+ENVELOPE = frozenset({"id", "source", "type", "subject", "time", "priority", "seq", "not_before", "expires"})
+"""The envelope attributes that a filter can name; every other path is in `data`."""
+
+CLOUDEVENT_NAMES = frozenset(
+    {"specversion", "id", "source", "type", "subject", "time", "datacontenttype", "data"}
+    | {"sequence", "priority", "notbefore", "expires", "stream", "causes"}
+)
+"""Names with a meaning of their own in CloudEvents form, which no extension may take."""
+
+_EXTENSION_NAME = re.compile("[a-z0-9]+")
+_EMPTY = FrozenDict()
+_contents = attrgetter(*FIELDS)
+_put = object.__setattr__
+
+
+class Envelope(TypedDict, total=False):
+    """The keyword arguments of `Event` besides `type` and `data`."""
+
+    source: str
+    id: str | None
+    subject: str | None
+    time: Instant | None
+    priority: int
+    not_before: Instant | None
+    expires: Instant | None
+    causes: Iterable[Pair]
+    extensions: Mapping[str, str | bool | int] | None
+    stream: Pair | None
+    seq: int | None
+
+
+class Changes(Envelope, total=False):
+    """The keyword arguments of `Event.replace`."""
+
+    type: str
+    data: dict[str, Any] | None
+
+
+class Event:
+    """What happened. Equal by content, identified for ever by `(source, id)`, which is what it hashes by.
+
+    `id` is random unless given. `data` and `extensions` are read-only copies of what was given. Instants are kept as
+    microseconds since 1970 UTC. `stream`, the pair (broker, source), and `seq` are set by the broker that accepts it.
+    InvalidEvent, naming the attribute or the path in `data`, when something does not fit.
+    """
+
+    __slots__ = FIELDS
+    __match_args__ = ("type", "data")
+
+    type: str
+    data: FrozenDict
+    source: str
+    id: str
+    subject: str | None
+    time: int | None
+    priority: int
+    not_before: int | None
+    expires: int | None
+    causes: Pairs
+    extensions: FrozenDict
+    stream: Pair | None
+    seq: int | None
+
+    def __init__(
+        self,
+        type: str,
+        data: dict[str, Any] | None = None,
+        *,
+        source: str = "local",
+        id: str | None = None,
+        subject: str | None = None,
+        time: Instant | None = None,
+        priority: int = 4,
+        not_before: Instant | None = None,
+        expires: Instant | None = None,
+        causes: Iterable[Pair] = (),
+        extensions: Mapping[str, str | bool | int] | None = None,
+        stream: Pair | None = None,
+        seq: int | None = None,
+    ) -> None:
+        _put(self, "type", _dotted(type, "type"))
+        _put(self, "data", _data(data, "data"))
+        _put(self, "source", _text(source, "source"))
+        _put(self, "id", _id(id, "id"))
+        _put(self, "subject", _optional_text(subject, "subject"))
+        _put(self, "time", _instant(time, "time"))
+        _put(self, "priority", _priority(priority, "priority"))
+        _put(self, "not_before", _instant(not_before, "not_before"))
+        _put(self, "expires", _instant(expires, "expires"))
+        _put(self, "causes", _causes(causes, "causes"))
+        _put(self, "extensions", _extensions(extensions, "extensions"))
+        _put(self, "stream", _stream(stream, "stream"))
+        _put(self, "seq", _seq(seq, "seq"))
+        _check_stream_source(self)
+
+    @classmethod
+    def tuple(cls, *values: Any, type: str = "tuple", **envelope: Unpack[Envelope]) -> Event:
+        """An event whose data are `values` under the names "0", "1", ..."""
+        return cls(type, {str(position): value for position, value in enumerate(values)}, **envelope)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Event:
+        """Read CloudEvents 1.0 structured JSON, or the short form without `specversion`.
+
+        InvalidEvent, and nothing else, when `text` is neither.
+        """
+        from vestnik.model import cloudevents
+
+        return cloudevents.from_json(text)
+
+    def to_json(self) -> str:
+        """CloudEvents 1.0 structured JSON; `from_json` gives an equal event back."""
+        from vestnik.model import cloudevents
+
+        return cloudevents.to_json(self)
+
+    def replace(self, **changes: Unpack[Changes]) -> Event:
+        """This event with some attributes changed. Only those are checked."""
+        contents = dict(zip(FIELDS, _contents(self), strict=True))
+        for name, value in changes.items():
+            if name not in contents:
+                raise TypeError(f"an event has no attribute {name}")
+            contents[name] = _CHECKS[name](value, name)
+        event = _restore(*contents.values())
+        _check_stream_source(event)
+        return event
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"events are immutable; use event.replace({name}=...)")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("events are immutable")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return self.id == other.id and _contents(self) == _contents(other)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.id))
+
+    def __repr__(self) -> str:
+        shown = [repr(self.type), repr(self.data), f"source={self.source!r}", f"id={self.id!r}"]
+        for name in FIELDS[4:]:
+            value = getattr(self, name)
+            if value != _DEFAULTS[name]:
+                shown.append(f"{name}={_shown(name, value)}")
+        return f"Event({', '.join(shown)})"
+
+    def __reduce__(self) -> Any:
+        return _restore, _contents(self)
+
+
+def _dotted(value: object, path: str) -> str:
+    name = _text(value, path)
+    if ".." in name or name[0] == "." or name[-1] == ".":
+        raise InvalidEvent("a dotted name has no empty part", path)
+    return name
+
+
+def _text(value: object, path: str) -> str:
+    if not value and isinstance(value, str):
+        raise InvalidEvent("must not be empty", path)
+    return value if type(value) is str and value.isascii() else plain_text(value, path)
+
+
+def _optional_text(value: object, path: str) -> str | None:
+    return None if value is None else _text(value, path)
+
+
+def _id(value: object, path: str) -> str:
+    return os.urandom(16).hex() if value is None else _text(value, path)
+
+
+def _data(value: object, path: str) -> FrozenDict:
+    return _EMPTY if value is None else freeze(value)
+
+
+def _instant(value: Any, path: str) -> int | None:
+    if value is None:
+        return None
+    try:
+        return to_micros(value)
+    except ValueError as error:
+        raise InvalidEvent(str(error), path) from None
+
+
+def _priority(value: object, path: str) -> int:
+    if type(value) is int and 0 <= value <= 9:
+        return value
+    raise InvalidEvent("a priority is an integer from 0 to 9", path)
+
+
+def _seq(value: object, path: str) -> int | None:
+    if value is None or (type(value) is int and 1 <= value <= MAX_INT):
+        return value
+    raise InvalidEvent("a sequence number is an integer from 1", path)
+
+
+def _stream(value: object, path: str) -> Pair | None:
+    return None if value is None else _pair(value, path)
+
+
+def _check_stream_source(event: Event) -> None:
+    if event.stream is not None and event.stream[1] != event.source:
+        raise InvalidEvent("a stream is the pair of a broker and the event's own source", "stream")
+
+
+def _causes(value: object, path: str) -> Pairs:
+    if value == ():
+        return ()
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidEvent(f"causes are (source, id) pairs, not {kind_name(value)}", path)
+    return tuple([_pair(pair, f"{path}[{position}]") for position, pair in enumerate(value)])
+
+
+def _pair(value: object, path: str) -> Pair:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidEvent("must be a pair of strings", path)
+    return _text(value[0], path), _text(value[1], path)
+
+
+def _extensions(value: object, path: str) -> FrozenDict:
+    if value is None:
+        return _EMPTY
+    if not isinstance(value, Mapping):
+        raise InvalidEvent(f"extensions must be a map, not {kind_name(value)}", path)
+    return FrozenDict({_extension_name(name, path): _extension(item, f"{path}.{name}") for name, item in value.items()})
+
+
+def _extension_name(name: object, path: str) -> str:
+    if type(name) is not str or not _EXTENSION_NAME.fullmatch(name):
+        raise InvalidEvent(f"an extension's name is lower-case letters and digits, not {name!a}", path)
+    if name in CLOUDEVENT_NAMES:
+        raise InvalidEvent(f"{name} is an attribute, not an extension", path)
+    return name
+
+
+def _extension(value: object, path: str) -> str | bool | int:
+    if isinstance(value, str):
+        return plain_text(value, path)
+    if isinstance(value, bool) or (type(value) is int and -(2**31) <= value < 2**31):
+        return value
+    raise InvalidEvent("an extension is a string, a boolean or an integer of 32 bits", path)
+
+
+_CHECKS: dict[str, Callable[[Any, str], object]] = {
+    "type": _dotted,
+    "data": _data,
+    "source": _text,
+    "id": _id,
+    "subject": _optional_text,
+    "time": _instant,
+    "priority": _priority,
+    "not_before": _instant,
+    "expires": _instant,
+    "causes": _causes,
+    "extensions": _extensions,
+    "stream": _stream,
+    "seq": _seq,
+}
+_DEFAULTS: dict[str, object] = {**dict.fromkeys(FIELDS), "priority": 4, "causes": (), "extensions": {}}
+
+
+def _shown(name: str, value: Any) -> str:
+    return repr(format_rfc3339(value) if name in ("time", "not_before", "expires") else value)
+
+
+def _restore(*contents: Any) -> Event:
+    event = object.__new__(Event)
+    for name, value in zip(FIELDS, contents, strict=True):
+        _put(event, name, value)
+    return event

@@ -1,0 +1,155 @@
+"""Filters: what a client wants to know, and how filters relate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vestnik.model import plain
+from vestnik.model.meaning import region_of, type_and_descendants
+from vestnik.model.parser import OUTSIDE, Limits, parse
+from vestnik.model.printer import region_text
+from vestnik.model.regions import Region
+from vestnik.model.spaces import EVENT
+from vestnik.model.values import ValueSet
+from vestnik.model.work import bounded, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vestnik.model.events import Event
+    from vestnik.model.explain import Explanation
+    from vestnik.model.hull import Hull
+    from vestnik.model.typed import TypedEvent
+
+PARSING = 200_000
+"""Steps of box algebra that one text from outside may cost."""
+
+
+class Filter:
+    """A set of events, immutable, in normal form.
+
+    `f == g` and `hash` go by normal form: equal filters match the same events, and filters of one box that
+    match the same events are equal. `f.same_as(g)` decides it for all filters.
+    """
+
+    __slots__ = ("_region",)
+
+    _region: Region
+
+    def __init__(self, region: Region) -> None:
+        object.__setattr__(self, "_region", region)
+
+    @staticmethod
+    def parse(text: str, *, limits: Limits | None = OUTSIDE) -> Filter:
+        """The filter that `text` describes; `limits=None` reads text of our own, of any size."""
+        node = parse(text, limits)
+        if limits is None:
+            return Filter(region_of(node, EVENT, None))
+        with bounded(PARSING):
+            return Filter(region_of(node, EVENT, limits.boxes))
+
+    @staticmethod
+    def all() -> Filter:
+        """The filter that every event matches."""
+        return Filter(Region.everything(EVENT))
+
+    @staticmethod
+    def none() -> Filter:
+        """The filter that no event matches."""
+        return Filter(Region.nothing(EVENT))
+
+    @staticmethod
+    def of(event_class: type[TypedEvent], where: str | None = None) -> Filter:
+        """The events of a typed class and its descendants, and of those the ones that `where` matches."""
+        strings = type_and_descendants(event_class.event_type)
+        found = Filter(Region.at(EVENT, ("type",), ValueSet(strings=strings)))
+        return found if where is None else found & Filter.parse(where)
+
+    @staticmethod
+    def template(*positions: Any) -> Filter:
+        """The tuples that agree with `positions`: a value, a Python type, or ANY; see `templates`."""
+        from vestnik.model.templates import template_region
+
+        return Filter(template_region(positions))
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Filter:
+        """The filter that `to_dict` gave `data` for."""
+        return Filter(plain.read_region(EVENT, data))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data (maps, lists, strings, numbers) that travels as JSON or msgpack."""
+        return plain.write_region(self._region)
+
+    @property
+    def region(self) -> Region:
+        """The boxes, for the parts of the package that index or route by them."""
+        return self._region
+
+    def matches(self, event: Event) -> bool:
+        """Whether `event` is one that this filter wants."""
+        return self._region.contains(event)
+
+    def covers(self, other: Filter) -> bool:
+        """Whether every event that `other` matches is matched by this filter.
+
+        Exact for boxes, and for unions within a bound on work; beyond it, and where added kinds do not say
+        enough, it errs towards no.
+        """
+        return within(lambda: self._region.includes(other._region), otherwise=False)
+
+    def overlaps(self, other: Filter) -> bool:
+        """Whether some event is matched by both; errs towards yes where `covers` errs towards no."""
+        return within(lambda: self._region.overlaps(other._region), otherwise=True)
+
+    def same_as(self, other: Filter) -> bool:
+        """Whether both match the same events, by mutual cover."""
+        return self == other or (self.covers(other) and other.covers(self))
+
+    def merge(self, other: Filter) -> Filter | None:
+        """A filter for exactly the events of both, with fewer boxes than the two together, or None."""
+        together = len(self._region.boxes) + len(other._region.boxes)
+        joined = within(lambda: self._region.union(other._region), otherwise=None)
+        if joined is None:
+            return None
+        joined = joined.without_redundant()
+        return Filter(joined) if len(joined.boxes) < together else None
+
+    def hull(self, other: Filter, *, sample: Iterable[Event] | None = None) -> Hull:
+        """One box that covers both, with the share of unwanted events that it lets in; see `hull`."""
+        from vestnik.model.hull import hull
+
+        return hull(self, other, sample)
+
+    def explain(self, event: Event) -> Explanation:
+        """Every constraint with the value it saw and its verdict; for a near miss, what failed."""
+        from vestnik.model.explain import explain
+
+        return explain(self, event)
+
+    def __and__(self, other: Filter) -> Filter:
+        return Filter(self._region.intersection(other._region))
+
+    def __or__(self, other: Filter) -> Filter:
+        return Filter(self._region.union(other._region))
+
+    def __invert__(self) -> Filter:
+        return Filter(self._region.complement())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self._region == other._region
+
+    def __hash__(self) -> int:
+        return hash(self._region)
+
+    def __str__(self) -> str:
+        return region_text(self._region)
+
+    def __repr__(self) -> str:
+        return f"Filter.parse({region_text(self._region)!r})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Filter is immutable: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._region,)

@@ -1,0 +1,91 @@
+"""Constraint kinds that are added from outside: `NAME(path, literal, ...)` in the filter language.
+
+A kind decides whether a value satisfies it. What it says beyond that about covering and overlapping
+makes the algebra sharper; what it leaves unsaid keeps the answers on the safe side (`covers` may say
+no, `overlaps` may say yes). Register an instance once per process with `register_kind`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from vestnik.model.values import PRESENT, ValueSet
+
+Literals: TypeAlias = tuple[str | int | float | bool | None, ...]
+
+
+class ConstraintKind:
+    """Subclass, set `name`, override `matches`, and what else the kind knows about itself."""
+
+    name: ClassVar[str]
+    domain: ClassVar[ValueSet] = PRESENT
+    """No value outside the domain satisfies the kind; a missing path never does."""
+
+    def check(self, *literals: Any) -> None:
+        """Raise ValueError, saying what was expected, where `literals` make no constraint."""
+
+    def matches(self, value: Any, *literals: Any) -> bool:
+        """Whether `value`, which is in the domain, satisfies the constraint. Pure and total."""
+        raise NotImplementedError
+
+    def covers(self, wide: Literals, narrow: Literals) -> bool:
+        """Whether every value that satisfies `narrow` satisfies `wide`, as far as known."""
+        return wide == narrow
+
+    def overlaps(self, one: Literals, other: Literals) -> bool:
+        """Whether some value may satisfy both."""
+        return True
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Atom:
+    """One constraint of an added kind."""
+
+    kind: str
+    literals: Literals
+
+    def matches(self, value: Any) -> bool:
+        kind = _registered[self.kind]
+        return kind.domain.contains(value) and kind.matches(value, *self.literals)
+
+    @property
+    def domain(self) -> ValueSet:
+        return _registered[self.kind].domain
+
+    def covers(self, narrow: Atom) -> bool:
+        return self == narrow or (
+            self.kind == narrow.kind and _registered[self.kind].covers(self.literals, narrow.literals)
+        )
+
+    def overlaps(self, other: Atom) -> bool:
+        return self.kind != other.kind or _registered[self.kind].overlaps(self.literals, other.literals)
+
+
+_registered: dict[str, ConstraintKind] = {}
+
+
+def register_kind(kind: ConstraintKind) -> None:
+    """Make `kind` known to the filter language of this process."""
+    name = kind.name
+    if not name.isidentifier() or name != name.upper():
+        raise ValueError(f"the name of a constraint kind is an identifier in capitals, not {name!r}")
+    known = _registered.get(name)
+    if known is not None and type(known) is not type(kind):
+        raise ValueError(f"the constraint kind {name} is registered already, by {type(known).__qualname__}")
+    _registered[name] = kind
+
+
+def known_kinds() -> frozenset[str]:
+    """The names that brokers compare at their hand-shake."""
+    return frozenset(_registered)
+
+
+def make_atom(name: str, literals: Literals) -> Atom:
+    """The checked constraint; KeyError for an unknown name, ValueError for wrong literals."""
+    kind = _registered[name.upper()]
+    try:
+        kind.check(*literals)
+    except TypeError as error:
+        raise ValueError(f"other arguments: {error}") from None
+    return Atom(kind.name, literals)

@@ -1,0 +1,424 @@
+"""Regular expressions as values, and the one minimal automaton of each.
+
+An expression becomes an NFA, the NFA a DFA by subset construction over classes of characters it does not tell apart,
+the DFA a canonical `Table` by partition refinement. All work is bounded: beyond a limit `FilterTooComplex` is raised.
+
+Characters are Unicode scalar values. The surrogates, which no text contains, go with U+D7FF, so that no range of a
+table begins or ends among them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from vestnik.errors import FilterTooComplex
+
+POSITIONS = 4_000
+STEPS = 500_000
+END = 0x110000  # one past the last code point
+_SURROGATES, _PAST_SURROGATES = 0xD800, 0xE000
+
+
+class Budget:
+    """Construction steps that are left; each is some 100 to 300 nanoseconds of work."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = STEPS
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise FilterTooComplex("automaton construction steps", STEPS)
+
+
+class Table(NamedTuple):
+    """A complete DFA that starts in state 0: state s moves to targets[s][i] from code point starts[s][i] on."""
+
+    starts: tuple[tuple[int, ...], ...]
+    targets: tuple[tuple[int, ...], ...]
+    accepting: tuple[bool, ...]
+
+
+def after(code: int) -> int:
+    """The code point at which a range that ends with `code` gives way to the next."""
+    return _PAST_SURROGATES if code == _SURROGATES - 1 else code + 1
+
+
+# --- expressions ---
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a set; `cuts` are the code points where membership changes, beginning outside."""
+
+    cuts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, ranges: Iterable[tuple[int, int]]) -> Chars:
+        """The characters of the inclusive `ranges`, surrogates left out."""
+        cuts: list[int] = []
+        for low, high in sorted(ranges):
+            low = _PAST_SURROGATES if _SURROGATES <= low < _PAST_SURROGATES else low
+            end = _PAST_SURROGATES if _SURROGATES <= high + 1 < _PAST_SURROGATES else high + 1
+            if cuts and low <= cuts[-1]:
+                cuts[-1] = max(cuts[-1], end)
+            elif low < end:
+                cuts += (low, end)
+        return cls(tuple(cuts[:-1] if cuts and cuts[-1] == END else cuts))
+
+    @classmethod
+    def one(cls, char: str) -> Chars:
+        """Just `char`; a lone surrogate is in no text and matches nothing."""
+        return cls.of([(ord(char), ord(char))])
+
+    def ranges(self) -> list[tuple[int, int]]:
+        return [(low, end - 1) for low, end in zip(self.cuts[::2], (*self.cuts, END)[1::2], strict=False)]
+
+    def negated(self) -> Chars:
+        return Chars(self.cuts[1:] if self.cuts[:1] == (0,) else (0, *self.cuts))
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """One part after the other; with none, the empty string."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Any one of the parts; with none, no string at all."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`part` from `low` to `high` times; no end to it with None."""
+
+    part: Expression
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The empty string, but only at the end of the text, or else only at its beginning."""
+
+    at_end: bool
+
+
+Expression: TypeAlias = "Chars | Concat | Choice | Repeat | Edge"
+ANY = Chars((0,))
+ANYTHING = Repeat(ANY, 0, None)
+EMPTY = Concat(())
+
+
+# --- expression -> NFA ---
+
+_ACCEPT, _SPLIT, _BEGIN, _END = -1, -2, -3, -4  # kinds of nodes that consume nothing
+
+
+class _Nfa:
+    """Nodes numbered from the end of the expression to its beginning, node 0 the accepting one.
+
+    A node's kind is the number of its character set, or negative. `loops` are the nodes of `.*` and `.+` that every
+    way to the end has to pass: in their company, nodes before them (of higher numbers) add nothing.
+    """
+
+    def __init__(self, expression: Expression, budget: Budget) -> None:
+        self.budget = budget
+        self.sets: dict[tuple[int, ...], int] = {}
+        self.kinds = [_ACCEPT]
+        self.nexts: list[tuple[int, ...]] = [()]
+        self.loops: set[int] = set()
+        self.positions = 0
+        self.first = self._emit(expression, 0, passed=True)
+        self._follows: dict[int, frozenset[int]] = {}
+
+    def _node(self, kind: int, *nexts: int) -> int:
+        self.kinds.append(kind)
+        self.nexts.append(nexts)
+        return len(self.kinds) - 1
+
+    def _position(self, kind: int, following: int) -> int:
+        self.positions += 1
+        if self.positions > POSITIONS:
+            raise FilterTooComplex("automaton positions", POSITIONS)
+        return self._node(kind, following)
+
+    def _emit(self, expression: Expression, following: int, passed: bool) -> int:
+        """The node where `expression`, then `following`, begins; `passed` says that no way goes around it."""
+        self.budget.spend(5)
+        match expression:
+            case Chars(cuts):
+                return self._position(self.sets.setdefault(cuts, len(self.sets)), following)
+            case Edge(at_end):
+                return self._position(_END if at_end else _BEGIN, following)
+            case Concat(parts):
+                for part in reversed(parts):
+                    following = self._emit(part, following, passed)
+                return following
+            case Choice(parts):
+                return self._node(_SPLIT, *[self._emit(part, following, False) for part in parts])
+            case Repeat(part, low, high):
+                if high is None:
+                    return self._emit_loop(part, low, following, passed)
+                return self._emit_times(part, low, high, following, passed)
+
+    def _emit_loop(self, part: Expression, low: int, following: int, passed: bool) -> int:
+        loop = self._node(_SPLIT)
+        body = self._emit(part, loop, False)
+        self.nexts[loop] = (body, following)
+        if passed and part == ANY:
+            self.loops.add(body)
+        return self._emit_times(part, low - 1, low - 1, body, passed) if low else loop
+
+    def _emit_times(self, part: Expression, low: int, high: int, following: int, passed: bool) -> int:
+        begin = following
+        for _ in range(high - low):
+            begin = self._node(_SPLIT, self._emit(part, begin, False), following)
+        for _ in range(low):
+            begin = self._emit(part, begin, passed)
+        return begin
+
+    def follow(self, position: int) -> frozenset[int]:
+        """The positions that may come next after the character at `position`, 0 among them if the text may end."""
+        node = self.nexts[position][0]
+        if node not in self._follows:
+            self._follows[node] = self.closure(node, begin=False)
+        return self._follows[node]
+
+    def closure(self, node: int, begin: bool) -> frozenset[int]:
+        """The positions reached from `node` without a character; an end edge leads to nothing but acceptance."""
+        passable = (_SPLIT, _END, _BEGIN) if begin else (_SPLIT, _END)
+        found: set[int] = set()
+        todo = [(node, False)]
+        seen = set(todo)
+        while todo:
+            node, ended = todo.pop()
+            kind = self.kinds[node]
+            if kind in passable:
+                reached = {(following, ended or kind == _END) for following in self.nexts[node]} - seen
+                seen |= reached
+                todo += reached
+            elif kind == _ACCEPT or (kind >= 0 and not ended):
+                found.add(node)
+        self.budget.spend(len(seen))
+        return frozenset(found)
+
+    def essential(self, state: set[int] | frozenset[int]) -> frozenset[int]:
+        """`state` without the nodes that a loop among them makes superfluous."""
+        loops = self.loops & state
+        if not loops:
+            return frozenset(state)
+        last = min(loops)
+        return frozenset([node for node in state if node <= last])
+
+
+# --- NFA -> DFA ---
+
+
+class _Classes:
+    """The code points in classes that no set tells apart.
+
+    The class of the last code point is the rest, which has no number. A set is `wide` if it holds the rest;
+    `odd` are the classes in which it differs from the rest: those it holds, or lacks if wide.
+    """
+
+    def __init__(self, sets: Iterable[tuple[int, ...]]) -> None:
+        changes: dict[int, int] = {0: 0}
+        for number, cuts in enumerate(sets):
+            for cut in cuts:
+                changes[cut] = changes.get(cut, 0) ^ (1 << number)
+        holders = 0
+        pieces: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for start, end in pairwise([*sorted(changes), END]):
+            holders ^= changes[start]
+            pieces[holders].append((start, end))
+        del pieces[holders]
+        self.pieces = list(pieces.values())
+        self.wide = holders
+        self.odd: dict[int, set[int]] = defaultdict(set)
+        for number, members in enumerate(pieces):
+            differing = members ^ holders
+            while differing:
+                lowest = differing & -differing
+                self.odd[lowest.bit_length() - 1].add(number)
+                differing ^= lowest
+
+    def row(self, rest: int, moves: dict[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Starts and targets of a state that goes to `rest` but for the classes of `moves`."""
+        row = Row(rest)
+        for start, end, target in sorted([(*p, t) for c, t in moves.items() if t != rest for p in self.pieces[c]]):
+            row.put(start, target)
+            row.put(end, rest)
+        return tuple(row.starts), tuple(row.targets)
+
+
+class Row:
+    """The moves of one state while they are written from left to right."""
+
+    __slots__ = ("starts", "targets")
+
+    def __init__(self, target: int) -> None:
+        self.starts = [0]
+        self.targets = [target]
+
+    def put(self, start: int, target: int) -> None:
+        """From `start` on, go to `target`."""
+        if self.starts[-1] == start:
+            self.starts.pop()
+            self.targets.pop()
+        if not self.targets or self.targets[-1] != target:
+            self.starts.append(start)
+            self.targets.append(target)
+
+
+def compile_expression(expression: Expression) -> Table:
+    """The canonical table of the strings that `expression` matches as a whole."""
+    budget = Budget()
+    nfa = _Nfa(expression, budget)
+    classes = _Classes(nfa.sets)
+    begin = nfa.essential(nfa.closure(nfa.first, begin=True))
+    numbers = {begin: 0}
+    states = [begin]
+    rows = []
+
+    def number(state: set[int]) -> int:
+        essential = nfa.essential(state)
+        if essential not in numbers:
+            numbers[essential] = len(states)
+            states.append(essential)
+        return numbers[essential]
+
+    for state in states:
+        rest, moves = _moves(nfa, classes, state)
+        rows.append(classes.row(number(rest), {c: number(reached) for c, reached in moves.items()}))
+        budget.spend(1 + len(rows[-1][0]))
+    starts, targets = zip(*rows, strict=True)
+    return canonical(Table(starts, targets, tuple([0 in state for state in states])), budget)
+
+
+def _moves(nfa: _Nfa, classes: _Classes, state: frozenset[int]) -> tuple[set[int], dict[int, set[int]]]:
+    """What `state` reaches over the rest of the characters, and over each class that matters to it."""
+    wide: list[tuple[set[int], frozenset[int]]] = []
+    moves: dict[int, set[int]] = defaultdict(set)
+    for position in state:
+        if position == 0:
+            continue
+        kind, follow = nfa.kinds[position], nfa.follow(position)
+        odd = classes.odd[kind]
+        nfa.budget.spend(1 + len(odd) * len(follow))
+        if classes.wide >> kind & 1:
+            wide.append((odd, follow))
+        for number in odd:
+            moves[number] |= frozenset() if classes.wide >> kind & 1 else follow
+    rest: set[int] = set()
+    for odd, follow in wide:
+        nfa.budget.spend((1 + len(moves)) * len(follow))
+        rest |= follow
+        for number, reached in moves.items():
+            if number not in odd:
+                reached |= follow
+    return rest, moves
+
+
+# --- DFA -> minimal DFA ---
+
+
+def canonical(table: Table, budget: Budget) -> Table:
+    """The minimal table of the same language, its states numbered breadth first; those of `table` all reachable."""
+    block = _blocks(table, budget)
+    chosen = {number: state for state, number in enumerate(block)}
+    rows = [_row_of_blocks(table.starts[chosen[b]], table.targets[chosen[b]], block) for b in range(len(chosen))]
+    return numbered(
+        block[0],
+        [row[::2] for row in rows],
+        [row[1::2] for row in rows],
+        [table.accepting[chosen[b]] for b in range(len(chosen))],
+    )
+
+
+def numbered(
+    first: int, starts: Sequence[tuple[int, ...]], targets: Sequence[tuple[int, ...]], accepting: Sequence[bool]
+) -> Table:
+    """The states that `first` reaches, numbered breadth first from it."""
+    numbers = {first: 0}
+    order = [first]
+    for state in order:
+        for target in targets[state]:
+            if target not in numbers:
+                numbers[target] = len(order)
+                order.append(target)
+    return Table(
+        tuple([starts[state] for state in order]),
+        tuple([tuple([numbers[target] for target in targets[state]]) for state in order]),
+        tuple([accepting[state] for state in order]),
+    )
+
+
+def _row_of_blocks(starts: tuple[int, ...], targets: tuple[int, ...], block: list[int]) -> tuple[int, ...]:
+    """Start, block, start, block, ...: the row of a state, its targets seen as blocks."""
+    row = [0, block[targets[0]]]
+    for start, target in zip(starts, targets, strict=True):
+        if block[target] != row[-1]:
+            row += (start, block[target])
+    return tuple(row)
+
+
+def _blocks(table: Table, budget: Budget) -> list[int]:
+    """The number of each state's block of equivalent states.
+
+    Blocks are split by the rows of their states until no row tells two states of a block apart. The largest part
+    keeps its number, so only states that lead to the other parts have to be looked at again.
+    """
+    _, targets, accepting = table
+    block = [int(flag != accepting[0]) for flag in accepting]
+    members = [{s for s, b in enumerate(block) if b == number} for number in range(max(block) + 1)]
+    sources: list[list[int]] = [[] for _ in targets]
+    for state, row in enumerate(targets):
+        for target in set(row):
+            sources[target].append(state)
+    unsure = dict(enumerate(map(set, members)))
+    while unsure:
+        number, states = unsure.popitem()
+        moved = _split(table, block, members, number, states, budget)
+        for source in [source for state in moved for source in sources[state]]:
+            unsure.setdefault(block[source], set()).add(source)
+    return block
+
+
+def _split(
+    table: Table, block: list[int], members: list[set[int]], number: int, unsure: set[int], budget: Budget
+) -> list[int]:
+    """Split block `number`, whose rows agree but for its `unsure` states; return the states that left it."""
+    starts, targets, _ = table
+    parts: dict[tuple[int, ...], set[int]] = {}
+    if len(unsure) < len(members[number]):
+        sure = next(state for state in members[number] if state not in unsure)
+        parts[_row_of_blocks(starts[sure], targets[sure], block)] = set()
+        budget.spend(len(targets[sure]))
+    for state in unsure:
+        parts.setdefault(_row_of_blocks(starts[state], targets[state], block), set()).add(state)
+        budget.spend(1 + len(targets[state]))
+    if len(parts) == 1:
+        return []
+    if len(unsure) < len(members[number]):
+        next(iter(parts.values())).update(members[number] - unsure)
+    staying = max(parts.values(), key=len)
+    moved: list[int] = []
+    for part in parts.values():
+        if part is not staying:
+            for state in part:
+                block[state] = len(members)
+            members.append(part)
+            moved += part
+    members[number] = staying
+    return moved

@@ -1,0 +1,107 @@
+"""What the paths of a filter lead through: an event, or one element of a list.
+
+A space knows what can be at a path at all (its universe) and reads the value that is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from vestnik.model.cuts import ALL_NUMBERS, string_range, whole_numbers
+from vestnik.model.strings import StringSet
+from vestnik.model.values import (
+    ABSENT,
+    ANYTHING,
+    FLAG_MISSING,
+    MAP,
+    MISSING,
+    PRESENT,
+    ValueSet,
+)
+
+Path: TypeAlias = tuple[str, ...]
+
+DATA = "data"
+
+
+def walk(value: Any, path: Path) -> Any:
+    """The value at `path` below `value`, or MISSING."""
+    for name in path:
+        if not isinstance(value, dict):
+            return MISSING
+        value = value.get(name, MISSING)
+    return value
+
+
+class Space:
+    """A space in which every path may hold anything, except those in `universes`."""
+
+    __slots__ = ("_universes", "_whole", "name")
+
+    def __init__(self, name: str, universes: dict[Path, ValueSet], whole: frozenset[Path] = frozenset()) -> None:
+        self.name = name
+        self._universes = universes
+        self._whole = whole
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def universe(self, path: Path) -> ValueSet:
+        """All that can be at `path`."""
+        return self._universes.get(path, ANYTHING)
+
+    def is_whole(self, path: Path) -> bool:
+        """Whether numbers at `path` are integers."""
+        return path in self._whole
+
+    def clip(self, path: Path, values: ValueSet) -> ValueSet:
+        """The part of `values` that can be at `path`."""
+        universe = self._universes.get(path)
+        if universe is None:
+            return values
+        values = values.intersection(universe)
+        if path in self._whole:
+            values = ValueSet(values.flags, whole_numbers(values.numbers), values.strings, values.lists)
+        return values
+
+    def read(self, root: Any, path: Path) -> Any:
+        """The value at `path` of `root`, or MISSING."""
+        raise NotImplementedError
+
+
+class _EventSpace(Space):
+    def read(self, root: Any, path: Path) -> Any:
+        if path[0] == DATA:
+            return walk(root.data, path[1:])
+        value = getattr(root, path[0])
+        return MISSING if value is None else value
+
+
+class _ElementSpace(Space):
+    def read(self, root: Any, path: Path) -> Any:
+        return walk(root, path)
+
+
+_NAME = ValueSet(strings=StringSet(string_range("\0", None)))
+_WHOLE = ValueSet(numbers=whole_numbers(ALL_NUMBERS))
+
+EVENT = _EventSpace(
+    "EVENT",
+    {
+        (): MAP,
+        (DATA,): MAP,
+        ("id",): _NAME,
+        ("source",): _NAME,
+        ("type",): _NAME,
+        ("subject",): _NAME.union(ABSENT),
+        ("time",): _WHOLE.union(ABSENT),
+        ("priority",): ValueSet(numbers=((0, 0), (10, 0))),
+        ("seq",): ValueSet(FLAG_MISSING, ((1, 0),)),
+        ("not_before",): _WHOLE.union(ABSENT),
+        ("expires",): _WHOLE.union(ABSENT),
+    },
+    whole=frozenset((name,) for name in ("time", "priority", "seq", "not_before", "expires")),
+)
+ELEMENT = _ElementSpace("ELEMENT", {(): PRESENT})
+
+ENVELOPE_PATHS = frozenset(path[0] for path in EVENT._universes if path and path != (DATA,))

@@ -1,0 +1,85 @@
+"""JSON text from outside: read fast, and refused when it says more than one thing or nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from vestnik.errors import InvalidEvent
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of `text`, which must be JSON in UTF-8 without duplicate names; InvalidEvent when it is not.
+
+    Integers keep their exact value, whatever their size; a number beyond all doubles is refused.
+    """
+    data = _utf8(text)
+    try:
+        value = _decode(data)
+    except RecursionError:
+        raise InvalidEvent("the JSON text is nested too deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidEvent(_reason(data, error)) from None
+    if not _names_surely_differ(data, value):
+        check_names(data)
+    return value
+
+
+def check_names(data: bytes) -> None:
+    """InvalidEvent when an object anywhere in the JSON text `data` has the same name twice.
+
+    This is the plain way, and the slow one; `read_json` goes it only where counting cannot tell.
+    """
+    try:
+        _PAIRWISE.decode(data.decode())
+    except RecursionError:
+        raise InvalidEvent("the JSON text is nested too deep") from None
+
+
+def _names_surely_differ(data: bytes, value: object) -> bool:
+    """True only when no object in `data`, which was decoded to `value`, has the same name twice.
+
+    A colon of the text either follows a name or stands in a string, and so does one of the encoded value; a name that
+    is repeated takes its colon with it when the value is decoded. Only an escaped colon could make up for that.
+    """
+    try:
+        return data.count(b":") == _encode(value).count(b":") and b"\\u003" not in data
+    except (OverflowError, RecursionError):  # integers beyond 64 bits, and nesting, cannot be encoded
+        return False
+
+
+def _utf8(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    if not isinstance(text, str):
+        raise InvalidEvent(f"JSON text is str or bytes, not {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidEvent("a lone surrogate in the JSON text") from None
+
+
+def _reason(data: bytes, error: Exception) -> str:
+    if not data.strip():
+        return "the JSON text is empty"
+    if data.startswith(b"\xef\xbb\xbf"):
+        return "the JSON text starts with a byte order mark"
+    if isinstance(error, UnicodeDecodeError):
+        return f"the JSON text is not UTF-8: {error.reason}"
+    return f"no JSON text: {error}"
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise InvalidEvent(f"the name {name!a} is there twice in one JSON object")
+        seen.add(name)
+
+
+_PAIRWISE = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=str, parse_float=str)

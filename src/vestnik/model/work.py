@@ -1,0 +1,60 @@
+"""A bound on the work one question may cost.
+
+Answers about unions of boxes can take exponential work. Whoever asks states how much it may
+take; the set operations `spend` as they go and give up with `FilterTooComplex`. A question
+that has a safe answer asks through `within`, and gets that answer instead of the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from vestnik.errors import FilterTooComplex
+
+QUESTION = 20_000
+
+Answer = TypeVar("Answer")
+
+
+class _Budget:
+    __slots__ = ("allowed", "left")
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = self.left = allowed
+
+
+_budget: ContextVar[_Budget | None] = ContextVar("vestnik_work", default=None)
+
+
+@contextmanager
+def bounded(allowed: int) -> Iterator[None]:
+    """Let what runs inside spend at most `allowed` steps; an enclosing bound goes on counting alone."""
+    if _budget.get() is not None:
+        yield
+        return
+    token = _budget.set(_Budget(allowed))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def spend(steps: int = 1) -> None:
+    """Count `steps` against the bound in force, if any."""
+    budget = _budget.get()
+    if budget is not None:
+        budget.left -= steps
+        if budget.left < 0:
+            raise FilterTooComplex("steps of box algebra", budget.allowed)
+
+
+def within(question: Callable[[], Answer], otherwise: Answer, allowed: int = QUESTION) -> Answer:
+    """The answer to `question`, or `otherwise` where it costs more than `allowed` steps."""
+    try:
+        with bounded(allowed):
+            return question()
+    except FilterTooComplex:
+        return otherwise

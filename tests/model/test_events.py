@@ -1,0 +1,284 @@
+"""Events: what they are, what they refuse, and that nothing can change them."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import json
+import pickle
+import subprocess
+import sys
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from strategies_events import events, hostile_data, maps, nested
+
+from vestnik.errors import InvalidEvent
+from vestnik.model.events import ENVELOPE, FIELDS, Event
+from vestnik.model.frozen import MAX_DEPTH, FrozenDict, FrozenList
+
+
+class Ward(enum.StrEnum):
+    A = "a"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Ratio(float):
+    pass
+
+
+def test_an_event_with_nothing_but_a_type() -> None:
+    event = Event("market.quote")
+    assert (event.type, event.data, event.source, event.priority) == ("market.quote", {}, "local", 4)
+    assert (event.subject, event.time, event.not_before, event.expires) == (None, None, None, None)
+    assert (event.causes, event.extensions, event.stream, event.seq) == ((), {}, None, None)
+    assert event.id and event.id != Event("market.quote").id
+
+
+def test_type_and_data_by_keyword() -> None:
+    assert Event(type="market.quote", source="nyse", data={"price": 10}).data["price"] == 10
+
+
+def test_instants_are_kept_as_microseconds() -> None:
+    moment = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    event = Event("a", time=moment, not_before="1970-01-01T00:00:02Z", expires=3)
+    assert (event.time, event.not_before, event.expires) == (1_000_000, 2_000_000, 3)
+
+
+def test_the_envelope_names_are_attributes() -> None:
+    assert set(FIELDS) >= ENVELOPE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ({"type": ""}, "type"),
+        ({"type": None}, "type"),
+        ({"type": 1}, "type"),
+        ({"type": "."}, "type"),
+        ({"type": ".a"}, "type"),
+        ({"type": "a."}, "type"),
+        ({"type": "a..b"}, "type"),
+        ({"type": "a\ud800"}, "type"),
+        ({"source": ""}, "source"),
+        ({"source": None}, "source"),
+        ({"id": ""}, "id"),
+        ({"id": 7}, "id"),
+        ({"subject": ""}, "subject"),
+        ({"subject": b"a"}, "subject"),
+        ({"time": 1.5}, "time"),
+        ({"time": True}, "time"),
+        ({"time": datetime(2024, 5, 1)}, "time"),
+        ({"not_before": "tomorrow"}, "not_before"),
+        ({"expires": 2**62}, "expires"),
+        ({"priority": 10}, "priority"),
+        ({"priority": -1}, "priority"),
+        ({"priority": True}, "priority"),
+        ({"priority": 4.0}, "priority"),
+        ({"priority": None}, "priority"),
+        ({"seq": 0}, "seq"),
+        ({"seq": True}, "seq"),
+        ({"seq": 2**63}, "seq"),
+        ({"stream": "b"}, "stream"),
+        ({"stream": ("b", "elsewhere")}, "stream"),
+        ({"stream": ("", "local")}, "stream"),
+        ({"causes": "ab"}, "causes"),
+        ({"causes": None}, "causes"),
+        ({"causes": [("a", "1"), ("b",)]}, "causes[1]"),
+        ({"causes": [("a", 1)]}, "causes[0]"),
+        ({"extensions": ["a"]}, "extensions"),
+        ({"extensions": {"Trace": "1"}}, "extensions"),
+        ({"extensions": {"a_b": "1"}}, "extensions"),
+        ({"extensions": {"": "1"}}, "extensions"),
+        ({"extensions": {1: "1"}}, "extensions"),
+        ({"extensions": {"priority": 4}}, "extensions"),
+        ({"extensions": {"trace": 1.5}}, "extensions.trace"),
+        ({"extensions": {"trace": None}}, "extensions.trace"),
+        ({"extensions": {"trace": 2**31}}, "extensions.trace"),
+        ({"extensions": {"trace": "\ud800"}}, "extensions.trace"),
+        ({"data": []}, "data"),
+        ({"data": "a"}, "data"),
+    ],
+)
+def test_what_the_envelope_refuses(arguments: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        Event(**{"type": "a", **arguments})
+    assert caught.value.path == path
+    assert caught.value.reason
+
+
+@given(maps)
+def test_data_is_an_equal_copy(data: dict[str, Any]) -> None:
+    before = copy.deepcopy(data)
+    event = Event("a", data)
+    assert event.data == before
+    assert repr(event.data) == repr(before)
+    data["more"] = 1
+    assert event.data == before
+
+
+@given(hostile_data())
+def test_hostile_data_is_refused_where_it_is(case: tuple[dict[str, Any], str]) -> None:
+    data, path = case
+    with pytest.raises(InvalidEvent) as caught:
+        Event("a", data)
+    assert caught.value.path.startswith(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"a": {"b": [1, 2, 3, float("nan")]}}, "data.a.b[3]"),
+        ({"a b": {"": b""}}, 'data."a b".""'),
+        ({"a": [{"0": {1: 2}}]}, "data.a[0].0"),
+        ({"a": {"\ud800": 1}}, 'data.a."\\ud800"'),
+    ],
+)
+def test_the_path_of_a_refusal(data: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        Event("a", data)
+    assert caught.value.path == path
+
+
+def test_depth() -> None:
+    assert Event("a", nested(MAX_DEPTH)).data == nested(MAX_DEPTH)
+    with pytest.raises(InvalidEvent, match="deeper than 32"):
+        Event("a", nested(MAX_DEPTH + 1))
+    with pytest.raises(InvalidEvent, match="deeper than 32"):
+        Event("a", nested(100_000))
+
+
+def test_data_that_contains_itself() -> None:
+    data: dict[str, Any] = {}
+    data["self"] = [data]
+    with pytest.raises(InvalidEvent, match="deeper than 32"):
+        Event("a", data)
+
+
+def test_derived_kinds_become_plain() -> None:
+    given = OrderedDict(a=Ward.A, b=Level.HIGH, c=Ratio(0.5), d=(1, (2,)), e=[OrderedDict()])
+    data = Event("a", given).data
+    assert data == {"a": "a", "b": 3, "c": 0.5, "d": [1, [2]], "e": [{}]}
+    assert [type(value) for value in data.values()] == [str, int, float, FrozenList, FrozenList]
+
+
+DICT_CHANGES: list[tuple[str, tuple[Any, ...]]] = [
+    ("__setitem__", ("a", 1)), ("__delitem__", ("a",)), ("__ior__", ({},)), ("clear", ()), ("pop", ("a",)),
+    ("popitem", ()), ("setdefault", ("b", 1)), ("update", ({},)),
+]  # fmt: skip
+LIST_CHANGES: list[tuple[str, tuple[Any, ...]]] = [
+    ("__setitem__", (0, 1)), ("__delitem__", (0,)), ("__iadd__", ([],)), ("__imul__", (2,)), ("append", (1,)),
+    ("clear", ()), ("extend", ([],)), ("insert", (0, 1)), ("pop", ()), ("remove", (1,)), ("reverse", ()), ("sort", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments"), DICT_CHANGES)
+def test_maps_refuse_to_change(name: str, arguments: tuple[Any, ...]) -> None:
+    data = Event("a", {"a": 1}).data
+    with pytest.raises(TypeError, match="read-only"):
+        getattr(data, name)(*arguments)
+    assert data == {"a": 1}
+
+
+@pytest.mark.parametrize(("name", "arguments"), LIST_CHANGES)
+def test_lists_refuse_to_change(name: str, arguments: tuple[Any, ...]) -> None:
+    data = Event("a", {"a": [1]}).data["a"]
+    with pytest.raises(TypeError, match="read-only"):
+        getattr(data, name)(*arguments)
+    assert data == [1]
+
+
+@pytest.mark.parametrize(("frozen", "plain", "changes"), [(FrozenDict, dict, DICT_CHANGES), (FrozenList, list, LIST_CHANGES)])
+def test_no_changing_method_is_forgotten(frozen: Any, plain: Any, changes: list[tuple[str, tuple[Any, ...]]]) -> None:
+    reading = {"copy", "fromkeys", "get", "items", "keys", "values", "count", "index"}
+    public = {name for name in vars(plain) if not name.startswith("_")} - reading
+    in_place = {name for name in vars(plain) if name in ("__setitem__", "__delitem__", "__ior__", "__iadd__", "__imul__")}
+    assert public | in_place == {name for name, _ in changes}
+    assert public | in_place <= set(vars(frozen))
+
+
+@given(maps)
+def test_read_only_data_is_otherwise_plain(data: dict[str, Any]) -> None:
+    frozen = Event("a", data).data
+    assert json.dumps(frozen) == json.dumps(data)
+    assert msgspec.json.encode(frozen) == msgspec.json.encode(data)
+    assert msgspec.msgpack.encode(frozen) == msgspec.msgpack.encode(data)
+    for twin in (pickle.loads(pickle.dumps(frozen)), copy.deepcopy(frozen), copy.copy(frozen)):
+        assert twin == data and type(twin) is FrozenDict
+    assert type(frozen.copy()) is dict
+
+
+@pytest.mark.parametrize("name", [*FIELDS, "other"])
+def test_events_refuse_to_change(name: str) -> None:
+    event = Event("a", id="1")
+    with pytest.raises(AttributeError, match="immutable"):
+        setattr(event, name, 1)
+    with pytest.raises(AttributeError, match="immutable"):
+        delattr(event, name)
+    assert event == Event("a", id="1")
+
+
+@given(events())
+def test_pickled_and_copied_events_are_equal(event: Event) -> None:
+    for twin in (pickle.loads(pickle.dumps(event)), copy.copy(event), copy.deepcopy(event)):
+        assert twin == event and hash(twin) == hash(event) and repr(twin) == repr(event)
+        assert type(twin.data) is FrozenDict
+
+
+@given(events())
+def test_the_repr_is_an_expression_for_the_event(event: Event) -> None:
+    assert eval(repr(event), {"Event": Event}) == event
+
+
+@given(events(), events())
+def test_equality_is_by_content(one: Event, other: Event) -> None:
+    same = all(getattr(one, name) == getattr(other, name) for name in FIELDS)
+    assert (one == other) is same
+    assert (one != other) is not same
+    assert one != other.data
+
+
+def test_the_hash_is_by_identity() -> None:
+    assert hash(Event("a", {"b": 1}, source="s", id="1")) == hash(Event("c", source="s", id="1", priority=9))
+
+
+def test_tuple() -> None:
+    event = Event.tuple("flight", "PR", 7, source="s")
+    assert event == Event("tuple", {"0": "flight", "1": "PR", "2": 7}, source="s", id=event.id)
+    assert Event.tuple(type="t.u").type == "t.u"
+
+
+@given(events(), events())
+def test_replace_everything_gives_the_other(one: Event, other: Event) -> None:
+    assert one.replace(**{name: getattr(other, name) for name in FIELDS}) == other  # type: ignore[misc]
+    assert one.replace() == one
+
+
+def test_replace_changes_only_what_is_named() -> None:
+    event = Event("a", {"x": [1]}, source="s", id="1")
+    accepted = event.replace(stream=("b", "s"), seq=1)
+    assert (accepted.stream, accepted.seq, event.stream, event.seq) == (("b", "s"), 1, None, None)
+    assert accepted.data is event.data
+    assert accepted.replace(stream=None, seq=None) == event
+
+
+def test_replace_checks_what_it_changes() -> None:
+    event = Event("a", source="s", stream=("b", "s"))
+    with pytest.raises(InvalidEvent):
+        event.replace(priority=10)
+    with pytest.raises(InvalidEvent):
+        event.replace(source="t")
+    with pytest.raises(TypeError, match="colour"):
+        event.replace(colour="red")  # type: ignore[call-arg]
+
+
+def test_the_package_is_light_until_used() -> None:
+    check = "import sys, vestnik; assert not {'numpy', 'msgspec', 'asyncio'} & set(sys.modules); vestnik.Event('a')"
+    subprocess.run([sys.executable, "-c", check], check=True)

@@ -1,0 +1,142 @@
+"""ARCHITECTURE.md says which part may import what; the source keeps to it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "vestnik"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def tables(text: str) -> dict[str, list[list[str]]]:
+    """The Markdown tables in `text`, each by the title of its first column, as rows of cells."""
+    found: dict[str, list[list[str]]] = {}
+    rows: list[list[str]] | None = None
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            rows = None
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if rows is None:
+            rows = found.setdefault(cells[0], [])
+        elif not set(cells[0]) <= set("-:"):
+            rows.append(cells)
+    return found
+
+
+def names(cell: str) -> set[str]:
+    return {name.strip() for name in cell.split(",")} - {"-"}
+
+
+TABLES = tables((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+ALLOWED = {row[0]: names(row[1]) for row in TABLES["part"]}
+HOMES = {row[0]: names(row[1]) for row in TABLES["module"]}
+LOADED_WHEN_USED = {row[0] for row in TABLES["module"] if row[2] == "when used"}
+
+
+def part_of(module: str) -> str:
+    """`vestnik.model.boxes` is in part `model`; the package's own names are in part `vestnik`."""
+    _, _, inner = module.partition(".")
+    first = inner.partition(".")[0]
+    return first if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file() else "vestnik"
+
+
+class Import(NamedTuple):
+    """At `line`, the module `target` is imported, or a name in it."""
+
+    line: int
+    target: str
+
+
+def imports(tree: ast.AST, package: str) -> Iterator[Import]:
+    """Every import anywhere in the module `tree` that lives in `package`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            yield from (Import(node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def offences(tree: ast.AST, module: str, package: str) -> list[str]:
+    """The imports of `module` that the tables do not allow, each with its line and the reason."""
+    here = part_of(module)
+    if here not in ALLOWED:
+        return [f"{module}: {here} is not in the table of parts"]
+    wrong = []
+    for line, target in imports(tree, package):
+        top = target.partition(".")[0]
+        if top == "vestnik":
+            there = part_of(target)
+            if there not in {here, "errors"} | ALLOWED[here] and "anything" not in ALLOWED[here]:
+                wrong.append(f"{module}:{line}: {here} may not import {there}")
+        elif top not in sys.stdlib_module_names:
+            if top not in HOMES:
+                wrong.append(f"{module}:{line}: {top} is not in the table of modules")
+            elif here not in HOMES[top]:
+                wrong.append(f"{module}:{line}: {top} may not be imported in {here}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_keep_to_the_tables(path: Path) -> None:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    module = ".".join(part for part in parts if part != "__init__")
+    package = ".".join(parts[:-1])
+    assert offences(ast.parse(path.read_text(encoding="utf-8")), module, package) == []
+
+
+def test_the_table_names_the_parts_that_exist() -> None:
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    folders = {path.parent.name for path in PACKAGE.glob("*/*.py")}
+    assert set(ALLOWED) == files | folders | {"vestnik"}
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("from vestnik.matching import Matcher", "model may not import matching"),
+        ("from ..matching.naive import match", "model may not import matching"),
+        ("from .. import matching", "model may not import matching"),
+        ("import vestnik.cli", "model may not import cli"),
+        ("from vestnik import Event", "model may not import vestnik"),
+        ("def f() -> None:\n    import numpy as np", "numpy may not be imported in model"),
+        ("if TYPE_CHECKING:\n    from pyarrow import Table", "pyarrow may not be imported in model"),
+        ("import pandas", "pandas is not in the table of modules"),
+    ],
+)
+def test_an_offence_is_seen(source: str, reason: str) -> None:
+    (offence,) = offences(ast.parse(source), "vestnik.model.boxes", "vestnik.model")
+    assert offence.endswith(reason)
+
+
+@pytest.mark.parametrize(
+    "source", ["import ast", "from . import sets", "from ..errors import VestnikError", "import msgspec.json"]
+)
+def test_what_is_allowed_is_no_offence(source: str) -> None:
+    assert offences(ast.parse(source), "vestnik.model.boxes", "vestnik.model") == []
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "import vestnik",
+        "from vestnik.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as end:\n    assert not end.code",
+    ],
+    ids=["import vestnik", "vestnik --help"],
+)
+def test_nothing_slow_is_loaded_before_it_is_used(action: str) -> None:
+    report = "import sys\nprint(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", f"{action}\n{report}"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    loaded = {name.partition(".")[0] for name in done.stderr.splitlines()[-1].split()}
+    assert loaded & LOADED_WHEN_USED == set()

@@ -1,0 +1,178 @@
+"""Every example in README.md and docs/ runs.
+
+In a `python` block, an expression with a trailing `# -> text` must have that repr. The blocks of one file run in
+order and share their names.
+
+In a `console` block, what follows `$ vestnik ...` is the output expected of it, both streams; a line `...` stands for
+any lines. `$ cat FILE` shows a file that the commands after it read, `$ echo $?` the exit code of the last one.
+Other commands are shown, not run. The blocks of one file share a folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+VESTNIK = Path(sys.executable).with_name("vestnik")
+
+
+class Block(NamedTuple):
+    """A fenced block: the line its text begins at, and the text."""
+
+    line: int
+    text: str
+
+
+def blocks(page: str, language: str) -> Iterator[Block]:
+    """The blocks of `page` in `language`, dedented."""
+    for found in re.finditer(r"^( *)```(\w+)\n(.*?)^\1```$", page, re.MULTILINE | re.DOTALL):
+        indent, kind, text = found.groups()
+        if kind == language:
+            dedented = re.sub(f"^{indent}", "", text, flags=re.MULTILINE)
+            yield Block(page.count("\n", 0, found.start()) + 2, dedented)
+
+
+def promises(text: str) -> dict[int, str]:
+    """What the `# -> ...` comments of `text` promise, by line."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT and token.string.startswith("# -> ")]
+    return {token.start[0]: token.string.removeprefix("# -> ").strip() for token in comments}
+
+
+def run_python(block: Block, page: str, names: dict[str, object]) -> None:
+    """Run `block` among `names`, holding each `# -> ...` against the repr of the expression before it."""
+    expected = promises(block.text)
+    for statement in ast.parse(block.text).body:
+        promise = expected.pop(statement.end_lineno or statement.lineno, None)
+        where = block.line + statement.lineno - 1
+        ast.increment_lineno(statement, block.line - 1)
+        if promise is None:
+            exec(compile(ast.Module([statement], []), page, "exec"), names)
+            continue
+        assert isinstance(statement, ast.Expr), f"{page}:{where}: only an expression can promise a value"
+        value = eval(compile(ast.Expression(statement.value), page, "eval"), names)
+        assert repr(value) == promise, f"{page}:{where}"
+    assert not expected, f"{page}: a promise belongs at the end of a statement: {expected}"
+
+
+class Command(NamedTuple):
+    """A line `$ ...` of a console block, and what is printed after it."""
+
+    line: int
+    text: str
+    output: list[str]
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of `block`; a line that ends in a backslash goes on in the next one."""
+    found: list[Command] = []
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if line.startswith("$ "):
+            found.append(Command(number, line[2:], []))
+        elif found and not found[-1].output and found[-1].text.endswith("\\"):
+            joined = found[-1].text.removesuffix("\\") + line.removeprefix(">").lstrip()
+            found[-1] = found[-1]._replace(text=joined)
+        elif found:
+            found[-1].output.append(line.rstrip())
+    return found
+
+
+def agrees(expected: list[str], printed: list[str]) -> bool:
+    """Whether `printed` is as `expected`, where a line `...` stands for any number of lines."""
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + r"\n" for line in expected)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
+
+
+def vestnik(arguments: list[str], folder: Path) -> tuple[list[str], int]:
+    """The lines that `vestnik` prints in `folder`, and its exit code."""
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", "TERM": "dumb"}
+    done = subprocess.run(
+        [VESTNIK, *arguments],
+        cwd=folder,
+        env=os.environ | plain,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=60,
+    )
+    return [line.rstrip() for line in done.stdout.splitlines()], done.returncode
+
+
+def run_console(page: str, text: str, folder: Path) -> None:
+    """Run the console blocks of `text` in `folder`."""
+    exit_code = 0
+    for command in (command for block in blocks(text, "console") for command in commands(block)):
+        match command.text.split():
+            case ["vestnik", *words] if "|" not in words:
+                printed, exit_code = vestnik(shlex.split(command.text)[1:], folder)
+            case ["cat", name]:
+                (folder / name).write_text("".join(f"{line}\n" for line in command.output), encoding="utf-8")
+                continue
+            case ["echo", "$?"]:
+                printed = [str(exit_code)]
+            case _:
+                continue
+        expected = command.output
+        while expected and not expected[-1]:
+            expected.pop()
+        assert agrees(expected, printed), f"{page}:{command.line}: {command.text}\nprinted:\n" + "\n".join(printed)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_examples(path: Path) -> None:
+    names: dict[str, object] = {"__name__": "__example__"}
+    for block in blocks(path.read_text(encoding="utf-8"), "python"):
+        run_python(block, str(path.relative_to(ROOT)), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_console_examples(path: Path, tmp_path: Path) -> None:
+    run_console(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"), tmp_path)
+
+
+def example(text: str) -> None:
+    (block,) = blocks(f"Text.\n\n```python\n{text}\n```\n", "python")
+    run_python(block, "page.md", {})
+
+
+def test_a_kept_promise_passes() -> None:
+    example("x = 'a'\n[x,\n x]  # -> ['a', 'a']\nx  # no promise")
+
+
+@pytest.mark.parametrize("text", ["1 + 1  # -> 3", "x = 2  # -> 2", "[\n  1,  # -> 1\n]"])
+def test_a_broken_promise_fails(text: str) -> None:
+    with pytest.raises(AssertionError, match=r"page\.md"):
+        example(text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "verdict"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "..."], ["a"], True),
+        (["a", "...", "d"], ["a", "b", "c", "d"], True),
+        (["...", "d"], ["a", "e"], False),
+    ],
+)
+def test_dots_stand_for_any_lines(expected: list[str], printed: list[str], verdict: bool) -> None:
+    assert agrees(expected, printed) is verdict
+
+
+def test_commands_may_span_lines() -> None:
+    (block,) = blocks("```console\n$ vestnik filter \\\n    check 'a = 1'\nok\n$ cat f\n```\n", "console")
+    assert commands(block) == [Command(2, "vestnik filter check 'a = 1'", ["ok"]), Command(5, "cat f", [])]
