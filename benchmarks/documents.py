@@ -9,7 +9,10 @@ KINDS = ["placed", "paid", "packed", "shipped", "delivered", "returned", "cancel
 COUNTRIES = ["DE", "FR", "PL", "SE", "IT", "ES", "NL", "BG", "US", "JP"]
 CITIES = ["Berlin", "Hamburg", "Lyon", "Gdansk", "Malmo", "Bergamo", "Bilbao", "Utrecht", "Varna", "Boston", "Osaka"]
 GOODS = ["book", "laptop", "phone", "lamp", "chair", "shoes", "coffee", "camera"]
-NOTES = ["Please leave it with the neighbours on the second floor if nobody opens.", "Ring twice, the dog is friendly."]
+NOTES = [
+    "Please leave it with the neighbours on the second floor if nobody opens the door.",
+    "Ring twice and wait: the dog is friendly, but the way to the door is a long one.",
+]
 TAGS = ["urgent", "gift", "fragile", "bulk", "first", "fraud-check", "split"]
 
 
@@ -27,7 +30,7 @@ def _order(rng: random.Random) -> dict[str, object]:
         "region": rng.choice(["eu-west-1", "eu-north-1", "us-east-1", "ap-east-1"]),
         "trace": f"{rng.getrandbits(128):032x}",
         "order": {
-            "number": f"ORD-{number:08}",
+            "code": f"ORD-{number:08}",
             "currency": rng.choice(["EUR", "EUR", "EUR", "USD", "SEK", "PLN"]),
             "total": round(rng.lognormvariate(4, 1), 2),
             "channel": rng.choice(["web", "app", "shop", "partner"]),
@@ -39,7 +42,7 @@ def _order(rng: random.Random) -> dict[str, object]:
             },
         },
         "customer": {
-            "number": f"C{rng.randrange(10**6):06}",
+            "code": f"C{rng.randrange(10**6):06}",
             "name": f"{rng.choice(['Ada', 'Emil', 'Noor', 'Ivan'])} {rng.choice(['Berg', 'Costa', 'Novak', 'Stein'])}",
             "tier": rng.choice(["gold", "silver", "basic", "basic", "basic"]),
             "returning": rng.random() < 0.6,
@@ -108,7 +111,7 @@ MIXED_RULES = [
     "customer.tier = 'gold' AND order.total BETWEEN 50 AND 90",
     "customer.address.city LIKE 'B%'",
     "customer.address.postcode LIKE '10%'",
-    "order.number LIKE 'ORD-000%'",
+    "order.code LIKE 'ORD-000%'",
     "customer.name LIKE 'Ada %' AND kind = 'delivered'",
     "device.agent LIKE 'shop/5.3%' AND device.system = 'ios'",
     "coupon LIKE 'SPRING%'",

@@ -102,7 +102,7 @@ class Report:
             table.add_column(title)
         for title in ("ours", "spread", "peer", "ratio", "target"):
             table.add_column(title, justify="right")
-        table.add_column("")
+        table.add_column("verdict")
         table.add_column("note")
         for row in self.rows:
             table.add_row(*self._cells(row))
@@ -141,8 +141,9 @@ class Report:
 
 
 def figure(value: float) -> str:
-    """Three significant digits, with a k or M for thousands and millions."""
-    for factor, letter in ((1e6, " M"), (1e3, " k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g}{letter}"
-    return f"{value:.3g}"
+    """Three significant digits, with a k or M for large numbers."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.3g} M"
+    if abs(value) >= 1e4:
+        return f"{value / 1e3:.3g} k"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -116,7 +116,7 @@ class Mix:
 # Tuned to the matches an event has at 100,000 filters: 850, 90 and 850.
 MIXES = {
     "general": Mix(free=0.1, breadth=0.33, keys=DISCRETE, letters=1, paths=NUMBERS + STRINGS),
-    "selective": Mix(free=0.1, breadth=0.04, keys=STRINGS[5:], letters=2, paths=NUMBERS + STRINGS),
+    "selective": Mix(free=0.1, breadth=0.05, keys=STRINGS[5:], letters=2, paths=NUMBERS + STRINGS),
     "range-only": Mix(free=1.0, breadth=0.174, keys=[], letters=0, paths=NUMBERS, only_ranges=True),
 }
 

@@ -6,11 +6,15 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from vestnik.model.events import CLOUDEVENT_NAMES, Event
 from vestnik.model.frozen import MAX_INT, MIN_INT
 from vestnik.model.times import FIRST, LAST
+
+fewer = settings(max_examples=max(100, settings().max_examples // 20))
+"""For laws over whole events, which take long to draw."""
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -26,10 +30,10 @@ scalars = st.one_of(
 )
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
-    max_leaves=8,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
 )
-maps = st.dictionaries(texts, values, max_size=6)
+maps = st.dictionaries(texts, values, max_size=4)
 extension_names = st.text("abcxyz019", min_size=1, max_size=8).filter(lambda name: name not in CLOUDEVENT_NAMES)
 extension_maps = st.dictionaries(
     extension_names, st.one_of(st.booleans(), st.integers(-(2**31), 2**31 - 1), texts), max_size=3

@@ -44,9 +44,9 @@ LOADED_WHEN_USED = {row[0] for row in TABLES["module"] if row[2] == "when used"}
 
 def part_of(module: str) -> str:
     """`vestnik.model.boxes` is in part `model`; the package's own names are in part `vestnik`."""
-    _, _, inner = module.partition(".")
-    first = inner.partition(".")[0]
-    return first if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file() else "vestnik"
+    first = [*module.split("."), ""][1]
+    is_part = first and ((PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file())
+    return first if is_part else "vestnik"
 
 
 class Import(NamedTuple):

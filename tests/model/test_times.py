@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_events import instants
 
+from strategies_events import fewer, instants
 from vestnik.model.times import FIRST, LAST, format_rfc3339, parse_rfc3339, to_micros
 
 
@@ -18,6 +19,7 @@ def test_text_and_back_is_the_identity(micros: int) -> None:
     assert parse_rfc3339(format_rfc3339(micros)) == micros
 
 
+@fewer
 @given(instants)
 def test_the_text_has_six_digits_of_fraction_or_none(micros: int) -> None:
     text = format_rfc3339(micros)
@@ -27,6 +29,7 @@ def test_the_text_has_six_digits_of_fraction_or_none(micros: int) -> None:
 offsets = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
+@fewer
 @given(st.datetimes(timezones=offsets))
 def test_a_datetime_and_its_text_name_the_same_instant(moment: datetime) -> None:
     try:
@@ -73,16 +76,14 @@ def test_what_text_means(text: str, micros: int) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"RFC 3339|range|beyond|second 60|1\.\.12"):
         parse_rfc3339(text)
 
 
 @given(st.text("0123456789-:TZtz+. ", max_size=30) | st.text())
 def test_any_text_is_an_instant_or_a_value_error(text: str) -> None:
-    try:
+    with suppress(ValueError):
         assert FIRST <= parse_rfc3339(text) <= LAST
-    except ValueError as error:
-        assert str(error)
 
 
 def test_an_instant_can_be_given_in_three_ways() -> None:
@@ -92,7 +93,7 @@ def test_an_instant_can_be_given_in_three_ways() -> None:
 
 @pytest.mark.parametrize("instant", [datetime(2024, 5, 1), True, 1.0, None, b"", FIRST - 1, LAST + 1])
 def test_what_is_no_instant(instant: Any) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"zone|microseconds|beyond"):
         to_micros(instant)
 
 

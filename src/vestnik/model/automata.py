@@ -310,7 +310,8 @@ def _table_of_cuts(cuts: list[str]) -> Table:
             number = closed.setdefault(state, len(closed))
             code = ord(previous[len(path) - 1])
             path[-1][0].put(code, number)
-            path[-1][0].put(after(code), int(inside))
+            if after(code) < END:
+                path[-1][0].put(after(code), int(inside))
             budget.spend(5)
 
     for cut in cuts:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack
+from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack, cast, final
 
 from vestnik.errors import InvalidEvent
 from vestnik.model.frozen import MAX_INT, FrozenDict, freeze, kind_name, plain_text
@@ -36,7 +36,7 @@ CLOUDEVENT_NAMES = frozenset(
 _EXTENSION_NAME = re.compile("[a-z0-9]+")
 _EMPTY = FrozenDict()
 _contents = attrgetter(*FIELDS)
-_put = object.__setattr__
+_POSITIONS = {name: position for position, name in enumerate(FIELDS)}
 
 
 class Envelope(TypedDict, total=False):
@@ -62,16 +62,10 @@ class Changes(Envelope, total=False):
     data: dict[str, Any] | None
 
 
-class Event:
-    """What happened. Equal by content, identified for ever by `(source, id)`, which is what it hashes by.
-
-    `id` is random unless given. `data` and `extensions` are read-only copies of what was given. Instants are kept as
-    microseconds since 1970 UTC. `stream`, the pair (broker, source), and `seq` are set by the broker that accepts it.
-    InvalidEvent, naming the attribute or the path in `data`, when something does not fit.
-    """
+class _Draft:
+    """An event while it is made: the same fields, still writable, so that filling them costs a fifth."""
 
     __slots__ = FIELDS
-    __match_args__ = ("type", "data")
 
     type: str
     data: FrozenDict
@@ -87,8 +81,21 @@ class Event:
     stream: Pair | None
     seq: int | None
 
-    def __init__(
-        self,
+
+@final
+class Event(_Draft):
+    """What happened. Equal by content, identified for ever by `(source, id)`, which is what it hashes by.
+
+    `id` is random unless given. `data` and `extensions` are read-only copies of what was given. Instants are kept as
+    microseconds since 1970 UTC. `stream`, the pair (broker, source), and `seq` are set by the broker that accepts it.
+    InvalidEvent, naming the attribute or the path in `data`, when something does not fit.
+    """
+
+    __slots__ = ()
+    __match_args__ = ("type", "data")
+
+    def __new__(
+        cls,
         type: str,
         data: dict[str, Any] | None = None,
         *,
@@ -103,21 +110,22 @@ class Event:
         extensions: Mapping[str, str | bool | int] | None = None,
         stream: Pair | None = None,
         seq: int | None = None,
-    ) -> None:
-        _put(self, "type", _dotted(type, "type"))
-        _put(self, "data", _data(data, "data"))
-        _put(self, "source", _text(source, "source"))
-        _put(self, "id", _id(id, "id"))
-        _put(self, "subject", _optional_text(subject, "subject"))
-        _put(self, "time", _instant(time, "time"))
-        _put(self, "priority", _priority(priority, "priority"))
-        _put(self, "not_before", _instant(not_before, "not_before"))
-        _put(self, "expires", _instant(expires, "expires"))
-        _put(self, "causes", _causes(causes, "causes"))
-        _put(self, "extensions", _extensions(extensions, "extensions"))
-        _put(self, "stream", _stream(stream, "stream"))
-        _put(self, "seq", _seq(seq, "seq"))
-        _check_stream_source(self)
+    ) -> Event:
+        return _make(
+            _dotted(type, "type"),
+            _data(data, "data"),
+            _text(source, "source"),
+            _id(id, "id"),
+            _optional_text(subject, "subject"),
+            _instant(time, "time"),
+            _priority(priority, "priority"),
+            _instant(not_before, "not_before"),
+            _instant(expires, "expires"),
+            _causes(causes, "causes"),
+            _extensions(extensions, "extensions"),
+            _stream(stream, "stream"),
+            _seq(seq, "seq"),
+        )
 
     @classmethod
     def tuple(cls, *values: Any, type: str = "tuple", **envelope: Unpack[Envelope]) -> Event:
@@ -142,14 +150,12 @@ class Event:
 
     def replace(self, **changes: Unpack[Changes]) -> Event:
         """This event with some attributes changed. Only those are checked."""
-        contents = dict(zip(FIELDS, _contents(self), strict=True))
+        contents = list(_contents(self))
         for name, value in changes.items():
-            if name not in contents:
+            if name not in _POSITIONS:
                 raise TypeError(f"an event has no attribute {name}")
-            contents[name] = _CHECKS[name](value, name)
-        event = _restore(*contents.values())
-        _check_stream_source(event)
-        return event
+            contents[_POSITIONS[name]] = _CHECKS[name](value, name)
+        return _make(*contents)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"events are immutable; use event.replace({name}=...)")
@@ -174,7 +180,7 @@ class Event:
         return f"Event({', '.join(shown)})"
 
     def __reduce__(self) -> Any:
-        return _restore, _contents(self)
+        return _make, _contents(self)
 
 
 def _dotted(value: object, path: str) -> str:
@@ -225,11 +231,6 @@ def _seq(value: object, path: str) -> int | None:
 
 def _stream(value: object, path: str) -> Pair | None:
     return None if value is None else _pair(value, path)
-
-
-def _check_stream_source(event: Event) -> None:
-    if event.stream is not None and event.stream[1] != event.source:
-        raise InvalidEvent("a stream is the pair of a broker and the event's own source", "stream")
 
 
 def _causes(value: object, path: str) -> Pairs:
@@ -292,8 +293,37 @@ def _shown(name: str, value: Any) -> str:
     return repr(format_rfc3339(value) if name in ("time", "not_before", "expires") else value)
 
 
-def _restore(*contents: Any) -> Event:
-    event = object.__new__(Event)
-    for name, value in zip(FIELDS, contents, strict=True):
-        _put(event, name, value)
-    return event
+def _make(
+    type: str,
+    data: FrozenDict,
+    source: str,
+    id: str,
+    subject: str | None,
+    time: int | None,
+    priority: int,
+    not_before: int | None,
+    expires: int | None,
+    causes: Pairs,
+    extensions: FrozenDict,
+    stream: Pair | None,
+    seq: int | None,
+) -> Event:
+    """The event of checked fields; only that the stream is the source's own is left to check."""
+    if stream is not None and stream[1] != source:
+        raise InvalidEvent("a stream is the pair of a broker and the event's own source", "stream")
+    draft = _Draft()
+    draft.type = type
+    draft.data = data
+    draft.source = source
+    draft.id = id
+    draft.subject = subject
+    draft.time = time
+    draft.priority = priority
+    draft.not_before = not_before
+    draft.expires = expires
+    draft.causes = causes
+    draft.extensions = extensions
+    draft.stream = stream
+    draft.seq = seq
+    draft.__class__ = Event
+    return cast(Event, draft)

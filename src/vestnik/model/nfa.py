@@ -24,7 +24,7 @@ _SURROGATES, _PAST_SURROGATES = 0xD800, 0xE000
 
 
 class Budget:
-    """Construction steps that are left; each is some 100 to 300 nanoseconds of work."""
+    """Construction steps that are left; each stands for 100 to 300 nanoseconds of work."""
 
     __slots__ = ("left",)
 
@@ -140,7 +140,6 @@ class _Nfa:
         self.loops: set[int] = set()
         self.positions = 0
         self.first = self._emit(expression, 0, passed=True)
-        self._follows: dict[int, frozenset[int]] = {}
 
     def _node(self, kind: int, *nexts: int) -> int:
         self.kinds.append(kind)
@@ -155,7 +154,7 @@ class _Nfa:
 
     def _emit(self, expression: Expression, following: int, passed: bool) -> int:
         """The node where `expression`, then `following`, begins; `passed` says that no way goes around it."""
-        self.budget.spend(5)
+        self.budget.spend(10)
         match expression:
             case Chars(cuts):
                 return self._position(self.sets.setdefault(cuts, len(self.sets)), following)
@@ -188,15 +187,10 @@ class _Nfa:
             begin = self._emit(part, begin, passed)
         return begin
 
-    def follow(self, position: int) -> frozenset[int]:
-        """The positions that may come next after the character at `position`, 0 among them if the text may end."""
-        node = self.nexts[position][0]
-        if node not in self._follows:
-            self._follows[node] = self.closure(node, begin=False)
-        return self._follows[node]
-
     def closure(self, node: int, begin: bool) -> frozenset[int]:
         """The positions reached from `node` without a character; an end edge leads to nothing but acceptance."""
+        if self.kinds[node] >= _ACCEPT:
+            return frozenset((node,))
         passable = (_SPLIT, _END, _BEGIN) if begin else (_SPLIT, _END)
         found: set[int] = set()
         todo = [(node, False)]
@@ -210,7 +204,7 @@ class _Nfa:
                 todo += reached
             elif kind == _ACCEPT or (kind >= 0 and not ended):
                 found.add(node)
-        self.budget.spend(len(seen))
+        self.budget.spend(3 * len(seen))
         return frozenset(found)
 
     def essential(self, state: set[int] | frozenset[int]) -> frozenset[int]:
@@ -245,13 +239,14 @@ class _Classes:
         del pieces[holders]
         self.pieces = list(pieces.values())
         self.wide = holders
-        self.odd: dict[int, set[int]] = defaultdict(set)
+        odd: dict[int, list[int]] = defaultdict(list)
         for number, members in enumerate(pieces):
             differing = members ^ holders
             while differing:
                 lowest = differing & -differing
-                self.odd[lowest.bit_length() - 1].add(number)
+                odd[lowest.bit_length() - 1].append(number)
                 differing ^= lowest
+        self.odd = {number: frozenset(members) for number, members in odd.items()}
 
     def row(self, rest: int, moves: dict[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Starts and targets of a state that goes to `rest` but for the classes of `moves`."""
@@ -281,52 +276,66 @@ class Row:
             self.targets.append(target)
 
 
+class _Step(NamedTuple):
+    """What the character at a position does: over a `wide` set all but the `odd` classes lead on, else just those."""
+
+    wide: bool
+    odd: frozenset[int]
+    follow: frozenset[int]
+
+
 def compile_expression(expression: Expression) -> Table:
     """The canonical table of the strings that `expression` matches as a whole."""
     budget = Budget()
     nfa = _Nfa(expression, budget)
     classes = _Classes(nfa.sets)
+    steps = _steps(nfa, classes)
     begin = nfa.essential(nfa.closure(nfa.first, begin=True))
     numbers = {begin: 0}
     states = [begin]
     rows = []
 
-    def number(state: set[int]) -> int:
-        essential = nfa.essential(state)
-        if essential not in numbers:
-            numbers[essential] = len(states)
-            states.append(essential)
-        return numbers[essential]
+    def number(reached: set[int]) -> int:
+        state = nfa.essential(reached)
+        if state not in numbers:
+            numbers[state] = len(states)
+            states.append(state)
+        return numbers[state]
 
     for state in states:
-        rest, moves = _moves(nfa, classes, state)
+        rest, moves = _moves([steps[position] for position in state], budget)
         rows.append(classes.row(number(rest), {c: number(reached) for c, reached in moves.items()}))
-        budget.spend(1 + len(rows[-1][0]))
+        budget.spend(20 + len(rows[-1][0]))
     starts, targets = zip(*rows, strict=True)
     return canonical(Table(starts, targets, tuple([0 in state for state in states])), budget)
 
 
-def _moves(nfa: _Nfa, classes: _Classes, state: frozenset[int]) -> tuple[set[int], dict[int, set[int]]]:
-    """What `state` reaches over the rest of the characters, and over each class that matters to it."""
-    wide: list[tuple[set[int], frozenset[int]]] = []
-    moves: dict[int, set[int]] = defaultdict(set)
-    for position in state:
-        if position == 0:
+def _steps(nfa: _Nfa, classes: _Classes) -> list[_Step]:
+    """The step of each node; empty for nodes that consume nothing."""
+    nothing: frozenset[int] = frozenset()
+    follows: dict[int, frozenset[int]] = {}
+    steps = []
+    for kind, nexts in zip(nfa.kinds, nfa.nexts, strict=True):
+        if kind < 0:
+            steps.append(_Step(False, nothing, nothing))
             continue
-        kind, follow = nfa.kinds[position], nfa.follow(position)
-        odd = classes.odd[kind]
-        nfa.budget.spend(1 + len(odd) * len(follow))
-        if classes.wide >> kind & 1:
-            wide.append((odd, follow))
-        for number in odd:
-            moves[number] |= frozenset() if classes.wide >> kind & 1 else follow
+        if nexts[0] not in follows:
+            follows[nexts[0]] = nfa.closure(nexts[0], begin=False)
+        steps.append(_Step(bool(classes.wide >> kind & 1), classes.odd.get(kind, nothing), follows[nexts[0]]))
+    return steps
+
+
+def _moves(steps: list[_Step], budget: Budget) -> tuple[set[int], dict[int, set[int]]]:
+    """What `steps` lead to over the rest of the characters, and over each class that matters to one of them."""
+    budget.spend(sum([3 + len(odd) * len(follow) for _, odd, follow in steps]))
     rest: set[int] = set()
-    for odd, follow in wide:
-        nfa.budget.spend((1 + len(moves)) * len(follow))
-        rest |= follow
-        for number, reached in moves.items():
-            if number not in odd:
-                reached |= follow
+    moves: dict[int, set[int]] = {number: set() for _, odd, _ in steps for number in odd}
+    for wide, odd, follow in steps:
+        if wide:
+            budget.spend((1 + len(moves)) * len(follow))
+            rest |= follow
+        for number in moves.keys() - odd if wide else odd:
+            moves[number] |= follow
     return rest, moves
 
 
@@ -334,8 +343,13 @@ def _moves(nfa: _Nfa, classes: _Classes, state: frozenset[int]) -> tuple[set[int
 
 
 def canonical(table: Table, budget: Budget) -> Table:
-    """The minimal table of the same language, its states numbered breadth first; those of `table` all reachable."""
+    """The minimal table of the same language, its states numbered breadth first.
+
+    The states of `table` must all be reachable, and neighbours in a row must differ.
+    """
     block = _blocks(table, budget)
+    if max(block) + 1 == len(block):
+        return numbered(0, *table)
     chosen = {number: state for state, number in enumerate(block)}
     rows = [_row_of_blocks(table.starts[chosen[b]], table.targets[chosen[b]], block) for b in range(len(chosen))]
     return numbered(
@@ -376,23 +390,39 @@ def _row_of_blocks(starts: tuple[int, ...], targets: tuple[int, ...], block: lis
 def _blocks(table: Table, budget: Budget) -> list[int]:
     """The number of each state's block of equivalent states.
 
-    Blocks are split by the rows of their states until no row tells two states of a block apart. The largest part
-    keeps its number, so only states that lead to the other parts have to be looked at again.
+    Blocks begin as the states equally far from acceptance, and are split by the rows of their states until no row
+    tells two states of a block apart. The largest part keeps its number, so only states that lead to the other
+    parts have to be looked at again.
     """
-    _, targets, accepting = table
-    block = [int(flag != accepting[0]) for flag in accepting]
-    members = [{s for s, b in enumerate(block) if b == number} for number in range(max(block) + 1)]
-    sources: list[list[int]] = [[] for _ in targets]
-    for state, row in enumerate(targets):
-        for target in set(row):
+    sources: list[list[int]] = [[] for _ in table.targets]
+    for state, row in enumerate(table.targets):
+        for target in {*row}:
             sources[target].append(state)
-    unsure = dict(enumerate(map(set, members)))
+    members = _by_distance(table.accepting, sources)
+    block = [0] * len(sources)
+    for number, states in enumerate(members):
+        for state in states:
+            block[state] = number
+    unsure = {number: set(states) for number, states in enumerate(members) if len(states) > 1}
     while unsure:
         number, states = unsure.popitem()
         moved = _split(table, block, members, number, states, budget)
         for source in [source for state in moved for source in sources[state]]:
-            unsure.setdefault(block[source], set()).add(source)
+            if len(members[block[source]]) > 1:
+                unsure.setdefault(block[source], set()).add(source)
     return block
+
+
+def _by_distance(accepting: Sequence[bool], sources: list[list[int]]) -> list[set[int]]:
+    """The states in groups by the length of their shortest way to acceptance, those without any last."""
+    group = {state for state, flag in enumerate(accepting) if flag}
+    left = set(range(len(accepting))) - group
+    groups = []
+    while group:
+        groups.append(group)
+        group = {source for state in group for source in sources[state]} & left
+        left -= group
+    return [*groups, left] if left else groups
 
 
 def _split(
@@ -407,7 +437,7 @@ def _split(
         budget.spend(len(targets[sure]))
     for state in unsure:
         parts.setdefault(_row_of_blocks(starts[state], targets[state], block), set()).add(state)
-        budget.spend(1 + len(targets[state]))
+        budget.spend(3 + len(targets[state]))
     if len(parts) == 1:
         return []
     if len(unsure) < len(members[number]):

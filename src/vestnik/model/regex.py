@@ -215,9 +215,11 @@ class _Parser:
     def _escaped_group(self) -> _Ranges | None:
         """Read an escape that stands for a set of characters, if there is one here."""
         start = self.at
-        if found := self._take(_PERL):
-            return self._group_ranges(_GROUPS[found[0][1].lower()], negated=found[0][1].isupper())
-        if self.pattern[start : start + 2] not in ("\\p", "\\P"):
+        escape = self.pattern[start : start + 2]
+        if escape.lower() in _PERL:
+            self.at += 2
+            return self._group_ranges(_PERL[escape.lower()], negated=escape[1].isupper())
+        if escape not in ("\\p", "\\P"):
             return None
         found = self._take(_CATEGORY)
         if not found:
@@ -251,11 +253,7 @@ class _Parser:
 
     def _class_item(self) -> _Ranges:
         start = self.at
-        if found := self._take(_POSIX):
-            if found["name"] not in _GROUPS or len(found["name"]) == 1:
-                raise self._error("not a class that RE2 knows", start)
-            return self._group_ranges(_GROUPS[found["name"]], negated=bool(found["not"]))
-        group = self._escaped_group()
+        group = self._posix_group() or self._escaped_group()
         if group is not None:
             return group
         low = high = self._class_code()
@@ -265,6 +263,19 @@ class _Parser:
             raise self._error("the range's ends are in the wrong order", start)
         return self._folded([(low, high)])
 
+    def _posix_group(self) -> _Ranges | None:
+        """Read a set such as `[:alpha:]` or `[:^alpha:]`, if there is one here."""
+        start = self.at
+        end = self.pattern.find(":]", start + 2) if self.pattern.startswith("[:", start) else -1
+        if end < 0:
+            return None
+        name = self.pattern[start + 2 : end]
+        ranges = _POSIX.get(name.removeprefix("^"))
+        if ranges is None:
+            raise self._error("not a class that RE2 knows", start)
+        self.at = end + 2
+        return self._group_ranges(ranges, negated=name.startswith("^"))
+
     def _class_code(self) -> int:
         if self.pattern[self.at] == "\\":
             return self._escaped_code()
@@ -273,12 +284,11 @@ class _Parser:
 
 
 def _repeat(part: Expression, low: int, high: int | None) -> Expression:
-    """`part` repeated; stacked `*`, `+` and `?` become one of them, so that stacks cost nothing."""
-    if part == EMPTY:
+    """`part` repeated; over a part that is itself `x*`, `x+` or `x?`, a repetition of x: stacks cost nothing."""
+    if part == EMPTY or high == 0:
         return EMPTY
-    signs = _SIGNS.values()
-    if isinstance(part, Repeat) and (low, high) in signs and (part.low, part.high) in signs:
-        return Repeat(part.part, part.low and low, part.high and high)
+    if isinstance(part, Repeat) and (part.low, part.high) in _SIGNS.values():
+        return Repeat(part.part, part.low * low, part.high and high)
     return Repeat(part, low, high)
 
 
@@ -320,23 +330,16 @@ def fold(ranges: Iterable[tuple[int, int]]) -> _Ranges:
 
 
 @cache
-def _orbits() -> dict[int, frozenset[int]]:
-    """Each character that has other cases, with all of them: simple case folding. Planes beyond 1 have no case."""
-    orbits: dict[int, frozenset[int]] = {}
+def _orbits() -> dict[int, list[int]]:
+    """Each character that has other cases, with all of them. Planes beyond 1 have no case."""
+    orbits: dict[str, list[int]] = defaultdict(list)
     for code in range(0x20000):
-        for other in (chr(code).lower(), chr(code).upper()):
-            if len(other) == 1 and ord(other) != code and not {code, ord(other)} & _TURKISH:
-                one = frozenset((code, ord(other)))
-                merged = one.union(*(orbits.get(member, one) for member in one))
-                orbits.update(dict.fromkeys(merged, merged))
-    return orbits
+        orbits[chr(code).casefold()].append(code)
+    return {code: orbit for orbit in orbits.values() if len(orbit) > 1 for code in orbit}
 
 
-_TURKISH = {0x130, 0x131}  # dotted I and dotless i, which simple case folding leaves alone
-_GROUPS = {
-    "d": _pairs("09"),
-    "s": _pairs("\t\n\f\r  "),
-    "w": _pairs("09AZ__az"),
+_PERL = {"\\d": _pairs("09"), "\\s": _pairs("\t\n\f\r  "), "\\w": _pairs("09AZ__az")}
+_POSIX = {
     "alnum": _pairs("09AZaz"),
     "alpha": _pairs("AZaz"),
     "ascii": _pairs("\x00\x7f"),
@@ -365,9 +368,7 @@ _NAME = re.compile(r"\(\?P?<\w+>")
 _FLAGS = re.compile(r"\(\?(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?[:)]")
 _QUOTED = re.compile(r"\\Q(?P<text>.*?)(?:\\E|\Z)", re.DOTALL)
 _EDGE = re.compile(r"\\[Az]")
-_PERL = re.compile(r"\\[dswDSW]")
 _CATEGORY = re.compile(r"\\(?P<letter>[pP])(?:\{(?P<not>\^?)(?P<name>\w+)\}|(?P<short>[A-Z]))")
-_POSIX = re.compile(r"\[:(?P<not>\^?)(?P<name>[^\]:]*):\]")
 _DASH = re.compile(r"-(?=[^\]])", re.DOTALL)
 _CODE = re.compile(
     r"\\(?:(?P<octal>[1-7][0-7]{1,2}|0[0-7]{0,2})|x(?P<hex>[0-9A-Fa-f]{2})|x\{0*(?P<long>[0-9A-Fa-f]{1,6})\}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -12,17 +13,21 @@ from vestnik.errors import InvalidEvent
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
+_MAX_NESTING = 200
+_STRINGS_AND_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
 
 def read_json(text: str | bytes) -> Any:
     """The value of `text`, which must be JSON in UTF-8 without duplicate names; InvalidEvent when it is not.
 
-    Integers keep their exact value, whatever their size; a number beyond all doubles is refused.
+    Integers keep their exact value, whatever their size; a number beyond all doubles is refused, and so is nesting
+    deeper than 200, lest a caller who has raised Python's recursion limit lose the process to a hostile text.
     """
     data = _utf8(text)
+    _check_nesting(data)
     try:
         value = _decode(data)
-    except RecursionError:
-        raise InvalidEvent("the JSON text is nested too deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidEvent(_reason(data, error)) from None
     if not _names_surely_differ(data, value):
@@ -35,10 +40,17 @@ def check_names(data: bytes) -> None:
 
     This is the plain way, and the slow one; `read_json` goes it only where counting cannot tell.
     """
-    try:
-        _PAIRWISE.decode(data.decode())
-    except RecursionError:
-        raise InvalidEvent("the JSON text is nested too deep") from None
+    _PAIRWISE.decode(data.decode())
+
+
+def _check_nesting(data: bytes) -> None:
+    if data.count(b"[") + data.count(b"{") <= _MAX_NESTING:
+        return
+    depth = 0
+    for token in _STRINGS_AND_BRACKETS.finditer(data):
+        depth += _STEPS.get(token[0], 0)
+        if depth > _MAX_NESTING:
+            raise InvalidEvent("the JSON text is nested too deep")
 
 
 def _names_surely_differ(data: bytes, value: object) -> bool:
@@ -49,7 +61,7 @@ def _names_surely_differ(data: bytes, value: object) -> bool:
     """
     try:
         return data.count(b":") == _encode(value).count(b":") and b"\\u003" not in data
-    except (OverflowError, RecursionError):  # integers beyond 64 bits, and nesting, cannot be encoded
+    except OverflowError:  # an integer beyond 64 bits cannot be encoded
         return False
 
 
@@ -71,6 +83,8 @@ def _reason(data: bytes, error: Exception) -> str:
         return "the JSON text starts with a byte order mark"
     if isinstance(error, UnicodeDecodeError):
         return f"the JSON text is not UTF-8: {error.reason}"
+    if "truncated" in str(error) and b"\\ud" in data.lower():
+        return "no JSON text: cut short, or a lone surrogate"
     return f"no JSON text: {error}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, Unpack, cast
+from typing import Any, ClassVar, Self, Unpack, cast, dataclass_transform
 
 import msgspec
 
@@ -13,6 +13,7 @@ _classes: dict[str, list[type[TypedEvent]]] = {}
 _OWN_NAMES = frozenset({"event", "event_type", "from_event"})
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class TypedEventMeta(msgspec.StructMeta):
     """Gives each class its event type, and keeps the classes by it."""
 

@@ -1,0 +1,344 @@
+"""How fast events find their filters: script/bench matching [--quick] [SECTION ...]
+
+Throughput is per second of CPU time, all threads; the latency of single events and of imports is wall time. Answers
+are checked before a figure is printed: against DuckDB on the stock workload, elsewhere by direct evaluation of a sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from benchmarks import documents, peers
+from benchmarks.building import build
+from benchmarks.columns import batch, head, records
+from benchmarks.report import RESULTS, Report, Row, cpu_seconds, measure
+from benchmarks.truth import Truth
+from benchmarks.workloads import Stock, Workload, general, stock
+from vestnik import Event, Filter
+
+if TYPE_CHECKING:
+    from vestnik.matching import Matcher
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of everything."""
+
+    repeat: int
+    stock: tuple[int, ...]
+    stock_events: int
+    pairs: tuple[int, ...]
+    general: tuple[int, ...]
+    general_events: int
+    documents: int
+    single: int
+    single_events: int
+    starts: int
+    sample: int
+
+
+FULL = Scale(
+    repeat=5,
+    stock=(10_000, 100_000, 1_000_000),
+    stock_events=100_000,
+    pairs=(100_000,),
+    general=(10_000, 100_000),
+    general_events=10_000,
+    documents=100_000,
+    single=100_000,
+    single_events=5_000,
+    starts=15,
+    sample=100,
+)
+QUICK = Scale(
+    repeat=2,
+    stock=(200, 1_000),
+    stock_events=1_000,
+    pairs=(1_000,),
+    general=(200, 1_000),
+    general_events=300,
+    documents=500,
+    single=500,
+    single_events=100,
+    starts=2,
+    sample=50,
+)
+
+
+class WrongAnswer(Exception):
+    """`ours` differs from `truth` in `case`: there is no figure to print."""
+
+    def __init__(self, case: str, ours: object, truth: object) -> None:
+        super().__init__(case, ours, truth)
+
+
+def agree(case: str, ours: NDArray[np.int64] | int, truth: NDArray[np.int64] | int) -> None:
+    if not np.array_equal(ours, truth):
+        raise WrongAnswer(case, ours, truth)
+
+
+def stock_counts(report: Report, scale: Scale) -> None:
+    for size in scale.stock:
+        report.add(_stock_counts(stock(size, scale.stock_events), scale))
+
+
+def _stock_counts(workload: Stock, scale: Scale) -> Row:
+    from vestnik.matching import compile_filters
+
+    compiled = compile_filters(build(workload.filters()), layout="flat")
+    events = batch(workload.events)
+    case = f"{len(workload.lo):,} filters"
+    ours = measure(lambda: int(np.sum(compiled.count_batch(events))), scale.repeat)
+    peer = measure(peers.DuckStock(workload).counts, scale.repeat)
+    agree(case, ours.result, peer.result)
+    return Row(
+        section="stock-counts",
+        case=case,
+        ours=ours.median,
+        unit="s",
+        spread=ours.spread,
+        peer=peer.median,
+        ratio=peer.median / ours.median,
+        target=2,
+        of_ratio=True,
+        note=f"DuckDB; {ours.result / scale.stock_events:.1f} matches an event",
+    )
+
+
+def stock_pairs(report: Report, scale: Scale) -> None:
+    for size in scale.pairs:
+        report.add(_stock_pairs(stock(size, scale.stock_events), scale))
+
+
+def _stock_pairs(workload: Stock, scale: Scale) -> Row:
+    from vestnik.matching import compile_filters
+
+    compiled = compile_filters(build(workload.filters()), layout="flat")
+    events = batch(workload.events)
+    case = f"{len(workload.lo):,} filters"
+    ours = measure(lambda: len(compiled.match_batch(events).filters), scale.repeat)
+    peer = measure(peers.DuckStock(workload).pairs, scale.repeat)
+    agree(case, ours.result, peer.result)
+    return Row(
+        section="stock-pairs",
+        case=case,
+        ours=scale.stock_events / ours.median,
+        unit="events/s",
+        spread=ours.spread,
+        peer=scale.stock_events / peer.median,
+        ratio=peer.median / ours.median,
+        target=500_000,
+        note=f"DuckDB; {ours.result / scale.stock_events:.1f} matches an event",
+    )
+
+
+def general_filters(report: Report, scale: Scale) -> None:
+    _growing(report, scale, "general", "general", {100_000: 12_000})
+
+
+def range_only(report: Report, scale: Scale) -> None:
+    _growing(report, scale, "range-only", "range-only", {})
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A batch answered as pairs: CPU seconds an event, matches an event, and how steady."""
+
+    seconds: float
+    matches: float
+    spread: float
+
+
+def _growing(report: Report, scale: Scale, section: str, mix: str, targets: dict[int, float]) -> None:
+    """One row a size, and one for each step: time may not grow faster than matches."""
+    before: Pairs | None = None
+    for size in scale.general:
+        now = _pairs(f"{section}, {size:,} filters", general(size, scale.general_events, mix), scale)
+        report.add(
+            Row(
+                section=section,
+                case=f"{size:,} filters",
+                ours=1 / now.seconds,
+                unit="events/s",
+                spread=now.spread,
+                target=targets.get(size),
+                note=f"{now.matches:.1f} matches an event, {now.seconds / now.matches * 1e9:.0f} ns each",
+            )
+        )
+        if before:
+            growth = (now.seconds / before.seconds) / (now.matches / before.matches)
+            step = f"growth of time / of matches, to {size:,}"
+            report.add(Row(section=section, case=step, ours=growth, unit="", target=1, at_most=True))
+        before = now
+
+
+def _pairs(case: str, workload: Workload, scale: Scale) -> Pairs:
+    from vestnik.matching import compile_filters
+
+    compiled = compile_filters(build(workload.filters), layout="flat")
+    events = batch(workload.events)
+    count = len(events)
+    timing = measure(lambda: compiled.match_batch(events), scale.repeat)
+    found = np.bincount(timing.result.events, minlength=count)
+    agree(case, found[: scale.sample], Truth(head(workload.events, scale.sample)).counts(workload.filters))
+    return Pairs(timing.median / count, float(found.mean()), timing.spread)
+
+
+def json_documents(report: Report, scale: Scale) -> None:
+    lines = documents.documents(scale.documents)
+    decoding = measure(lambda: peers.decode(lines), scale.repeat)
+    report.add(_json("5 equality rules", documents.EQUALITY_RULES, 400_000, lines, decoding.median, scale))
+    report.add(_json("45 mixed rules", documents.MIXED_RULES, 70_000, lines, decoding.median, scale))
+
+
+def _json(case: str, texts: list[str], target: float, lines: list[bytes], peer: float, scale: Scale) -> Row:
+    from vestnik.matching import compile_filters
+
+    rules = {f"r{number}": Filter.parse(text) for number, text in enumerate(texts)}
+    compiled = compile_filters(rules, layout="flat")
+    blob = b"\n".join(lines)
+    ours = measure(lambda: compiled.match_json(blob), scale.repeat)
+    found = np.bincount(ours.result.events, minlength=len(lines))
+    sample = [Event(type="order", source="shop", data=msgspec.json.decode(line)) for line in lines[: scale.sample]]
+    truth = np.array([sum(rule.matches(event) for rule in rules.values()) for event in sample])
+    agree(case, found[: scale.sample], truth)
+    return Row(
+        section="json",
+        case=case,
+        ours=len(lines) / ours.median,
+        unit="documents/s",
+        spread=ours.spread,
+        peer=len(lines) / peer,
+        ratio=peer / ours.median,
+        target=target,
+        note=f"msgspec reading everything; {len(blob) / len(lines):.0f} B, {found.mean():.1f} matches each",
+    )
+
+
+def single(report: Report, scale: Scale) -> None:
+    workload = general(scale.single, scale.single_events, "selective")
+    filters = build(workload.filters)
+    matcher, adding = _matcher(filters)
+    _latencies(report, matcher, workload, scale)
+    report.add(adding)
+    report.add(_removing(matcher, list(filters)))
+    report.add(_memory(filters))
+
+
+def _latencies(report: Report, matcher: Matcher, workload: Workload, scale: Scale) -> None:
+    events = [Event(type="bench", source="bench", data=data) for data in records(workload.events)]
+    warm = [len(matcher.match(event)) for event in events[: scale.sample]]
+    agree("single", np.array(warm), Truth(head(workload.events, scale.sample)).counts(workload.filters))
+    micros, found = np.empty(len(events)), np.empty(len(events))
+    for number, event in enumerate(events):
+        start = time.perf_counter_ns()
+        ids = matcher.match(event)
+        micros[number] = (time.perf_counter_ns() - start) / 1_000
+        found[number] = len(ids)
+    note = f"{len(workload.filters):,} filters, {found.mean():.1f} matches an event"
+    for percent, target in ((50, 100), (99, 1_000)):
+        value = float(np.percentile(micros, percent))
+        report.add(Row("single", f"match, p{percent}", value, "us", target=target, at_most=True, note=note))
+    report.add(Row("single", "cost of a further match", float(np.polyfit(found, micros, 1)[0]), "us"))
+
+
+def _matcher(filters: dict[str, Filter]) -> tuple[Matcher, Row]:
+    from vestnik.matching import Matcher
+
+    matcher = Matcher()
+    start = cpu_seconds()
+    for name, subscription in filters.items():
+        matcher.add(name, subscription)
+    micros = (cpu_seconds() - start) / len(filters) * 1e6
+    return matcher, Row("single", "add", micros, "us", target=50, at_most=True)
+
+
+def _removing(matcher: Matcher, names: list[str]) -> Row:
+    gone = names[::10]
+    start = cpu_seconds()
+    for name in gone:
+        matcher.remove(name)
+    micros = (cpu_seconds() - start) / len(gone) * 1e6
+    return Row("single", "remove", micros, "us", target=50, at_most=True)
+
+
+def _memory(filters: dict[str, Filter]) -> Row:
+    """What the index holds beyond the filters themselves."""
+    tracemalloc.start()
+    matcher, _ = _matcher(filters)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del matcher
+    return Row("single", "memory", held / len(filters), "B a filter", target=1_000, at_most=True)
+
+
+STARTS = {
+    "import vestnik": "import vestnik",
+    "import Event and Filter": "from vestnik import Event, Filter",
+    "vestnik --help": "import contextlib, io\nfrom vestnik.cli import main\n"
+    "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['--help'])",
+}
+
+
+def importing(report: Report, scale: Scale) -> None:
+    for case, action in STARTS.items():
+        runs = [_start(action) for _ in range(scale.starts)]
+        millis = median(seconds for seconds, _ in runs) * 1_000
+        note = "loads numpy" if any(loaded for _, loaded in runs) else "loads no numpy"
+        report.add(Row("import", case, millis, "ms", target=150, at_most=True, note=note))
+
+
+def _start(action: str) -> tuple[float, bool]:
+    """Seconds that `action` takes in a fresh interpreter, and whether it loads numpy."""
+    code = f"import sys, time\nstart = time.perf_counter()\n{action}\n"
+    code += "print(time.perf_counter() - start, int('numpy' in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, loaded = done.stdout.split()
+    return float(seconds), loaded == "1"
+
+
+SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
+    "stock-counts": stock_counts,
+    "stock-pairs": stock_pairs,
+    "general": general_filters,
+    "range-only": range_only,
+    "json": json_documents,
+    "single": single,
+    "import": importing,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="script/bench matching", description="How fast events find their filters.")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(SECTIONS)}; else all")
+    parser.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON file")
+    options = parser.parse_args()
+    unknown = set(options.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"no section called {', '.join(sorted(unknown))}")
+    report = Report("matching", options.quick)
+    progress = Console(stderr=True)
+    for name in options.sections or SECTIONS:
+        progress.print(f"{name} ...", style="dim")
+        SECTIONS[name](report, QUICK if options.quick else FULL)
+    report.show(Console(width=max(140, progress.width)))
+    progress.print(f"written to {report.write(options.output).name}", style="dim")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""JSON documents as columns, decoding only the paths in use.
+
+A decoder is made for the paths: objects on the way become structs with just the wanted names, so that the rest of a
+document is skipped, not built. What is not an object where one was expected stays as it is, and nothing is below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+from msgspec import Struct, defstruct
+
+from vestnik.errors import InvalidEvent
+from vestnik.matching.columns import ValueColumns
+from vestnik.model.spaces import DATA, Path, walk
+from vestnik.model.times import parse_rfc3339
+from vestnik.model.values import MISSING
+
+_RENAMED = {"seq": "sequence", "not_before": "notbefore"}
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    "time": parse_rfc3339,
+    "not_before": parse_rfc3339,
+    "expires": parse_rfc3339,
+    "seq": int,
+    "priority": lambda value: 4 if value is MISSING else value,
+}
+
+
+class DocumentReader:
+    """Reads the given paths of JSON documents, laid out as events or (`flat`) as their data alone."""
+
+    def __init__(self, paths: Iterable[Path], layout: str) -> None:
+        self._flat = layout == "flat"
+        wanted = [path for path in paths if not self._flat or path[0] == DATA]
+        self._shape = _Shape([self._in_document(path) for path in wanted])
+        self._decoder = msgspec.json.Decoder(self._shape.struct)
+
+    def read(self, lines: bytes | str | Sequence[bytes | str]) -> ValueColumns:
+        """The columns of the documents, one a line; blank lines are passed over."""
+        documents = self._decode(lines)
+        levels: dict[Path, Sequence[Any]] = {(): documents}
+
+        def column(path: Path) -> Sequence[Any]:
+            if self._flat and path[0] != DATA:
+                return [MISSING] * len(documents)
+            values = self._shape.column(levels, self._in_document(path))
+            convert = None if path[0] == DATA else _CONVERTED.get(path[0])
+            return values if convert is None else [_converted(convert, value) for value in values]
+
+        return ValueColumns(len(documents), column)
+
+    def _in_document(self, path: Path) -> Path:
+        if self._flat:
+            return path[1:]
+        return path if path[0] == DATA else (_RENAMED.get(path[0], path[0]),)
+
+    def _decode(self, lines: bytes | str | Sequence[bytes | str]) -> list[Any]:
+        if not isinstance(lines, bytes | str):
+            lines = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
+        try:
+            return self._decoder.decode_lines(lines)
+        except (msgspec.DecodeError, UnicodeError):
+            self._find_fault(lines)
+            raise
+
+    def _find_fault(self, lines: bytes | str) -> None:
+        """Raise InvalidEvent with the number of the first line that cannot be read."""
+        text = lines.encode() if isinstance(lines, str) else lines
+        for number, line in enumerate(text.split(b"\n"), 1):
+            try:
+                if line.strip():
+                    self._decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeError) as error:
+                raise InvalidEvent(f"line {number} is no event in JSON: {error}") from error
+
+
+class _Shape:
+    """The structs for a set of paths, and the way to each path through them."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._fields: dict[Path, str] = {}
+        self.struct = self._make((), sorted(set(paths)))
+
+    def _make(self, above: Path, paths: list[Path]) -> type[Struct]:
+        """The struct at `above` for `paths` below it; a name that is wanted itself is read whole."""
+        fields: list[tuple[str, Any, Any]] = []
+        rename: dict[str, str] = {}
+        depth = len(above)
+        for name in dict.fromkeys(path[depth] for path in paths):
+            here = (*above, name)
+            field = self._fields[here] = f"f{len(fields)}"
+            rename[field] = name
+            if here in paths:
+                fields.append((field, Any, MISSING))
+            else:
+                inner = self._make(here, [path for path in paths if path[: depth + 1] == here])
+                fields.append((field, inner | None | bool | int | float | str | list, inner()))
+        return defstruct("Document", fields, rename=rename, kw_only=True, gc=False, frozen=True)
+
+    def column(self, levels: dict[Path, Sequence[Any]], path: Path) -> Sequence[Any]:
+        """The values at `path`; `levels` remembers the columns on the way."""
+        known = path
+        while known not in levels and known not in self._fields:
+            known = known[:-1]
+        values = self._level(levels, known)
+        rest = path[len(known) :]
+        return [walk(value, rest) for value in values] if rest else values
+
+    def _level(self, levels: dict[Path, Sequence[Any]], path: Path) -> Sequence[Any]:
+        if path not in levels:
+            above = self._level(levels, path[:-1])
+            field = self._fields[path]
+            try:
+                levels[path] = list(map(attrgetter(field), above))
+            except AttributeError:
+                levels[path] = [getattr(value, field, MISSING) for value in above]
+        return levels[path]
+
+
+def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
+    return value if value is MISSING and convert is not _CONVERTED["priority"] else convert(value)

@@ -1,0 +1,55 @@
+"""Objects with large arrays in one file, mapped into memory when read.
+
+The file is a pickle whose arrays lie beside it, aligned, so that reading copies nothing and processes share the pages.
+Like every pickle it is for files of our own making.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vestnik.errors import VestnikError
+
+_MAGIC = b"vestnik-mapped-1"
+_ALIGN = 64
+
+
+def write_mapped(path: str | PathLike[str], value: Any) -> None:
+    """Write `value` to a file beside `path`, then put it in its place."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    views = [buffer.raw() for buffer in buffers]
+    sizes = struct.pack(f"<{len(views) + 2}Q", len(head), len(views), *(view.nbytes for view in views))
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    with part.open("wb") as file:
+        for piece in (_MAGIC + sizes + head, *views):
+            file.write(piece)
+            file.write(b"\0" * (-file.tell() % _ALIGN))
+    part.replace(target)
+
+
+def read_mapped(path: str | PathLike[str]) -> Any:
+    """The value that `write_mapped` wrote, its arrays mapped read-only; VestnikError for another file."""
+    data = memoryview(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else memoryview(b"")
+    at = len(_MAGIC)
+    if data[:at] != _MAGIC:
+        raise VestnikError(f"{path} is no file of mapped arrays")
+    head, count = struct.unpack_from("<2Q", data, at)
+    sizes = struct.unpack_from(f"<{count}Q", data, at + 16)
+    at += 16 + 8 * count
+    buffers = []
+    end = at + head
+    for size in sizes:
+        start = -(-end // _ALIGN) * _ALIGN
+        end = start + size
+        buffers.append(data[start:end])
+    if end > len(data):
+        raise VestnikError(f"{path} is cut short: write it again")
+    return pickle.loads(data[at : at + head], buffers=buffers)

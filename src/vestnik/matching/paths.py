@@ -1,0 +1,214 @@
+"""The paths that filters name, and one pass over an event that reads them all.
+
+An event becomes a flat list of values. A path has up to four views, each a slot in that list and there only while
+something uses it. Every view is total, so that a test needs no look at types: a comparison with what is not there is
+false.
+
+| view | holds | where there is none |
+| --- | --- | --- |
+| NUMBER | the number | NaN |
+| TEXT | the string | NO_TEXT, unequal to all and in no order, as NaN |
+| KIND | which kind of value, 0 to 7 | 0, missing |
+| RAW | the value | MISSING |
+
+A path may also have buckets by value; the pass collects those that the event leads to.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any, Final, TypeAlias
+
+from vestnik.model.events import Event
+from vestnik.model.frozen import FrozenDict
+from vestnik.model.spaces import DATA
+from vestnik.model.values import MISSING
+
+NUMBER, TEXT, KIND, RAW = range(4)
+MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, NUMBER_KIND, TEXT_KIND, LIST_KIND, MAP_KIND = range(8)
+
+Step: TypeAlias = "str | _Each"
+Steps: TypeAlias = tuple[Step, ...]
+"""A path, or one that goes on into the elements of a list."""
+
+
+class _Each:
+    """The step from a list to each of its elements."""
+
+
+class _NoText:
+    """Stands where a string is not: every comparison with it is false, as with NaN."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __ne__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__
+
+    def endswith(self, end: str) -> bool:
+        return False
+
+
+class _Truth:
+    """The key of a boolean, which a dict would take for 0 or 1."""
+
+
+EACH: Final = _Each()
+NO_TEXT: Final = _NoText()
+FALSE: Final = _Truth()
+TRUE: Final = _Truth()
+
+CONSTANT, UNUSED = 0, 1  # the slot that always holds 0, and the slot of all views that nothing uses
+_BLANKS: tuple[Any, ...] = (nan, NO_TEXT, MISSING_KIND, MISSING)
+_FIRST: tuple[Any, ...] = (0, None)
+
+
+class Node:
+    """One path: the slots of its views, its buckets by value, and the paths below it."""
+
+    __slots__ = ("buckets", "children", "slots", "users")
+
+    def __init__(self) -> None:
+        self.children: dict[Step, Node] = {}
+        self.slots = [UNUSED] * len(_BLANKS)
+        self.users = [0] * len(_BLANKS)
+        self.buckets: dict[Any, Any] = {}
+
+    def is_idle(self) -> bool:
+        return not (self.children or self.buckets or any(self.users))
+
+
+class Paths:
+    """All the paths in use. What is acquired and released again leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._data = Node()
+        self._envelope: dict[Step, Node] = {}
+        self._blank: list[Any] = [*_FIRST]
+        self._free: set[int] = set()
+
+    def node(self, path: Steps) -> Node:
+        """The node of `path`, made where it is not there."""
+        top, path = self._top(path)
+        node = top.setdefault(path[0], Node()) if path else self._data
+        for step in path[1:]:
+            node = node.children.setdefault(step, Node())
+        return node
+
+    def find(self, path: Steps) -> Node | None:
+        """The node of `path` where it is there."""
+        top, path = self._top(path)
+        node = top.get(path[0]) if path else self._data
+        for step in path[1:]:
+            node = node and node.children.get(step)
+        return node
+
+    def prune(self, path: Steps) -> None:
+        """Drop what is idle of `path`, from its end upwards."""
+        while path and path != (DATA,):
+            node = self.find(path)
+            if node is None or not node.is_idle():
+                return
+            parent = self.find(path[:-1]) if path[0] == DATA else None
+            del (self._envelope if parent is None else parent.children)[path[-1]]
+            path = path[:-1]
+
+    def _top(self, path: Steps) -> tuple[dict[Step, Node], Steps]:
+        return (self._data.children, path[1:]) if path[0] == DATA else (self._envelope, path)
+
+    def acquire(self, path: Steps, view: int) -> int:
+        """The slot of a view, for one more user."""
+        node = self.node(path)
+        node.users[view] += 1
+        if node.users[view] == 1:
+            node.slots[view] = self._new_slot(_BLANKS[view])
+        return node.slots[view]
+
+    def release(self, path: Steps, view: int) -> None:
+        node = self.node(path)
+        node.users[view] -= 1
+        if not node.users[view]:
+            self._drop_slot(node.slots[view])
+            node.slots[view] = UNUSED
+            self.prune(path)
+
+    def _new_slot(self, blank: Any) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._blank[slot] = blank
+            return slot
+        self._blank.append(blank)
+        return len(self._blank) - 1
+
+    def _drop_slot(self, slot: int) -> None:
+        self._blank[slot] = None
+        self._free.add(slot)
+        while len(self._blank) - 1 in self._free:
+            self._blank.pop()
+            self._free.remove(len(self._blank))
+
+    def read(self, event: Event) -> tuple[list[Any], list[Any]]:
+        """The values of `event` by slot, and the buckets that they lead to, each once."""
+        values = self._blank.copy()
+        found: list[Any] = []
+        for name, node in self._envelope.items():
+            value = getattr(event, name)  # type: ignore[arg-type]  # the envelope has no elements
+            if value is not None:
+                _visit(node, value, values, found)
+        _visit(self._data, event.data, values, found)
+        return values, found
+
+
+def _visit(node: Node, value: Any, values: list[Any], found: list[Any]) -> None:
+    """Read `value`, which is at `node`, and what is below it."""
+    number, text, kind, raw = node.slots
+    values[raw] = value
+    match value:
+        case str():
+            values[text] = value
+            values[kind] = TEXT_KIND
+            key: Any = value
+        case True | False:
+            key, values[kind] = (TRUE, TRUE_KIND) if value else (FALSE, FALSE_KIND)
+        case int() | float():
+            values[number] = value
+            values[kind] = NUMBER_KIND
+            key = value
+        case None:
+            key, values[kind] = None, NULL_KIND
+        case list():
+            values[kind] = LIST_KIND
+            each = node.children.get(EACH)
+            if each is not None:
+                _visit_elements(each, value, values, found)
+            return
+        case _:
+            values[kind] = MAP_KIND
+            _visit_children(node.children, value, values, found)
+            return
+    bucket = node.buckets.get(key)
+    if bucket is not None:
+        found.append(bucket)
+
+
+def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[Any], found: list[Any]) -> None:
+    if len(children) < len(value):
+        for name, node in children.items():
+            if name in value:
+                _visit(node, value[name], values, found)  # type: ignore[index]  # a step in a map is a name
+    else:
+        for name, inner in value.items():
+            child = children.get(name)
+            if child is not None:
+                _visit(child, inner, values, found)
+
+
+def _visit_elements(each: Node, elements: list[Any], values: list[Any], found: list[Any]) -> None:
+    """Visit the elements of a list; a bucket that several lead to is found once."""
+    reached: list[Any] = []
+    for element in elements:
+        _visit(each, element, values, reached)
+    found += {id(bucket): bucket for bucket in reached}.values()
