@@ -1,7 +1,7 @@
 """How fast events find their filters: script/bench matching [--quick] [SECTION ...]
 
 Throughput is per second of CPU time, all threads; the latency of single events and of imports is wall time. Answers
-are checked before a figure is printed: against DuckDB on the stock workload, elsewhere by direct evaluation of a sample.
+are checked before a figure is printed: against DuckDB on the stock workload, elsewhere by evaluating a sample directly.
 """
 
 from __future__ import annotations

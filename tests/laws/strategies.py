@@ -7,9 +7,11 @@ by `text_of`, in one of many ways to write it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hypothesis import reject, settings
 from hypothesis import strategies as st
@@ -47,8 +49,14 @@ DATA: tuple[Path, ...] = (
 )  # fmt: skip
 FIELDS: tuple[Path, ...] = ((), ("b",), ("b", "c"), ("type",), ("odd name",))
 FILTERS = ("TRUE", "a = 1", "a > 1", "FALSE", "NOT (a = 1 OR b = 'it''s')")
-
-Tree: TypeAlias = st.SearchStrategy[Node]
+PATHS = (*DATA, *DATA, *ENVELOPE, *RARE)
+PATTERNS = (
+    *(("LIKE", text, None) for text in LIKES),
+    *(("LIKE", text, escape) for text, escape in ESCAPED),
+    *(("GLOB", text, None) for text in GLOBS),
+    *(("MATCHES", text, None) for text in REGEXES),
+)
+Leaf: TypeAlias = syntax.Condition | syntax.Quantified | syntax.Added
 
 
 def share(part: int) -> settings:
@@ -56,94 +64,113 @@ def share(part: int) -> settings:
     return settings(max_examples=max(20, settings.default.max_examples // part) if settings.default else 100)
 
 
+Option = TypeVar("Option")
+_BELOW = [st.integers(0, n - 1) for n in range(1, 200)]
+
+
+class Pick:
+    """Choices, each one draw from hypothesis."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def below(self, n: int) -> int:
+        return self._draw(_BELOW[n - 1])
+
+    def one(self, options: Sequence[Option]) -> Option:
+        return options[self.below(len(options))]
+
+    def some(self, options: Sequence[Option], low: int, high: int) -> list[Option]:
+        return [self.one(options) for _ in range(low + self.below(high - low + 1))]
+
+    def chance(self, one_in: int = 2) -> bool:
+        return self.below(one_in) == one_in - 1
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """What the filters and events of one example are made of."""
 
-    paths: tuple[Path, ...]
-    fields: tuple[Path, ...]
-    literals: tuple[Scalar, ...]
-    patterns: tuple[tuple[str, str, str | None], ...]
-    added: bool = True
+    paths: list[Path]
+    fields: list[Path]
+    literals: list[Scalar]
+    patterns: list[tuple[str, str, str | None]]
+    added: bool
+
+    @cached_property
+    def near(self) -> list[Scalar]:
+        """The constants, and what lies just beside them."""
+        found: list[Scalar] = [None, True, False, *self.literals]
+        for literal in self.literals:
+            if isinstance(literal, str):
+                found += [literal + "\0", literal + "a", literal[:-1], literal.upper(), literal + "/b", "b" + literal]
+            elif isinstance(literal, float):
+                found += [literal * 2, literal / 2, int(literal) if abs(literal) < 2**63 else -literal]
+            elif isinstance(literal, int) and not isinstance(literal, bool):
+                found += [min(literal + 1, 2**63 - 1), max(literal - 1, -(2**63)), literal + 0.5, float(literal)]
+        return found
 
 
-ALL_PATTERNS = (
-    *(("LIKE", text, None) for text in LIKES),
-    *(("LIKE", text, escape) for text, escape in ESCAPED),
-    *(("GLOB", text, None) for text in GLOBS),
-    *(("MATCHES", text, None) for text in REGEXES),
-)
+def vocabulary(pick: Pick, added: bool) -> Vocabulary:
+    return Vocabulary(
+        paths=pick.some(PATHS, 1, 3),
+        fields=pick.some(FIELDS, 1, 2),
+        literals=pick.some(pick.one([NUMBERS[:9], STRINGS[:9], SCALARS, SCALARS]), 1, 4),
+        patterns=pick.some(PATTERNS, 1, 2),
+        added=added and pick.chance(8),
+    )
 
-
-def _some(pool: tuple[Any, ...], low: int, high: int) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(st.sampled_from(pool), min_size=low, max_size=high).map(tuple)
-
-
-vocabularies = st.builds(
-    Vocabulary,
-    paths=_some((*DATA, *DATA, *DATA, *ENVELOPE, *ENVELOPE, *RARE), 1, 3),
-    fields=_some(FIELDS, 1, 2),
-    literals=_some(SCALARS, 1, 4) | _some(NUMBERS[:9], 1, 4) | _some(STRINGS[:9], 1, 3),
-    patterns=_some(ALL_PATTERNS, 1, 2),
-    added=st.integers(0, 9).map(lambda n: n == 0),
-)
-plain_vocabularies = vocabularies.map(lambda vocabulary: replace(vocabulary, added=False))
-"""Without kinds added from outside, so that all answers are exact."""
 
 # --- trees ---
 
 
-@st.composite
-def tests(draw: st.DrawFn, words: Vocabulary, path: Path) -> Test:
-    """What can be said of the value at `path`."""
-    if path == ("type",) and draw(st.integers(0, 2)) == 0:
-        return syntax.IsType(draw(st.sampled_from(TYPES)))
-    literal = st.sampled_from(words.literals)
-    negated = draw(st.booleans())
-    match draw(st.integers(0, 8)):
+def test(pick: Pick, words: Vocabulary, of_type: bool = False) -> Test:
+    """What can be said of a value; with `of_type`, of the envelope's type."""
+    if of_type and pick.chance():
+        return syntax.IsType(pick.one(TYPES))
+    match pick.below(9):
         case 0 | 1:
-            return syntax.Comparison("!=" if negated else "=", draw(literal))
+            return syntax.Comparison(pick.one(["=", "!="]), pick.one(words.literals))
         case 2 | 3:
-            return syntax.Comparison(draw(st.sampled_from(["<", "<=", ">", ">="])), _ordered(draw(literal)))
+            return syntax.Comparison(pick.one(["<", "<=", ">", ">="]), _ordered(pick.one(words.literals)))
         case 4:
-            low, high = _ordered(draw(literal)), _ordered(draw(literal))
-            return syntax.Between(low, high if isinstance(high, str) == isinstance(low, str) else low, negated)
+            low, high = _ordered(pick.one(words.literals)), _ordered(pick.one(words.literals))
+            return syntax.Between(low, high if isinstance(high, str) == isinstance(low, str) else low, pick.chance())
         case 5:
-            return syntax.In(tuple(draw(st.lists(literal, min_size=1, max_size=3))), negated)
+            return syntax.In(tuple(pick.some(words.literals, 1, 3)), pick.chance())
         case 6 | 7:
-            verb, text, escape = draw(st.sampled_from(words.patterns))
-            return syntax.PatternTest(verb, text, escape, negated)
+            return syntax.PatternTest(*pick.one(words.patterns), negated=pick.chance())
         case _:
-            return syntax.IsKind(draw(st.sampled_from(KINDS)), negated)
+            return syntax.IsKind(pick.one(KINDS), pick.chance())
+
+
+test.__test__ = False  # type: ignore[attr-defined]
 
 
 def _ordered(literal: Scalar) -> str | int | float:
     return 1 if literal is None or isinstance(literal, bool) else literal
 
 
-@st.composite
-def leaves(draw: st.DrawFn, words: Vocabulary, deep: int = 0) -> Node:
-    """One condition; `deep` counts the lists around it."""
-    path = draw(st.sampled_from(words.fields if deep else words.paths))
-    match draw(st.integers(0, 11)):
+def leaf(pick: Pick, words: Vocabulary, deep: int = 0, path: Path | None = None) -> Leaf:
+    """One condition, at `path` if given; `deep` counts the lists around it."""
+    if path is None:
+        path = pick.one(words.fields if deep else words.paths)
+    match pick.below(10):
         case 0:
             return syntax.Condition(path, syntax.Exists())
-        case 1:
-            return syntax.Constant(draw(st.booleans()))
-        case 2 if words.added:
-            return syntax.Added("OVERLAPS", path, (draw(st.sampled_from(FILTERS)),))
-        case 3 | 4 | 5 if deep < 2 and (deep or path[0] == "data"):
-            return draw(quantified(words, path, deep))
+        case 1 if words.added:
+            return syntax.Added("OVERLAPS", path, (pick.one(FILTERS),))
+        case 2 | 3 | 4 if deep < 2 and (deep or path[0] == "data"):
+            return quantified(pick, words, path, deep)
         case _:
-            return syntax.Condition(path, draw(tests(words, ("element",) if deep else path)))
+            return syntax.Condition(path, test(pick, words, of_type=not deep and path == ("type",)))
 
 
-@st.composite
-def quantified(draw: st.DrawFn, words: Vocabulary, path: Path, deep: int) -> Node:
-    quantifier = draw(st.sampled_from(["ANY", "ALL"]))
-    if draw(st.booleans()):
-        return syntax.Quantified(quantifier, path, syntax.Condition((), draw(tests(words, ()))), False)
-    inner = draw(trees(words, deep + 1, 3))
+def quantified(pick: Pick, words: Vocabulary, path: Path, deep: int) -> syntax.Quantified:
+    quantifier = pick.one(["ANY", "ALL"])
+    if pick.chance():
+        return syntax.Quantified(quantifier, path, syntax.Condition((), test(pick, words)), False)
+    inner = tree(pick, words, deep + 1, 3)
     return syntax.Quantified(quantifier, path, inner, not mentions_element(inner))
 
 
@@ -160,26 +187,26 @@ def mentions_element(inner: Node) -> bool:
             return inner.path == ()
 
 
-@st.composite
-def trees(draw: st.DrawFn, words: Vocabulary, deep: int = 0, most: int = 5) -> Node:
-    """A filter of at most `most` conditions."""
-    size = draw(st.integers(1, most))
+def tree(pick: Pick, words: Vocabulary, deep: int = 0, most: int = 5) -> Node:
+    """A filter of at most `most` conditions, and some more."""
+    size = 1 + pick.below(most)
     if size == 1:
-        return draw(leaves(words, deep))
-    match draw(st.integers(0, 3)):
+        return leaf(pick, words, deep) if pick.below(12) < 11 else syntax.Constant(pick.chance())
+    match pick.below(4):
         case 0:
-            return syntax.Not(draw(trees(words, deep, size)))
+            return syntax.Not(tree(pick, words, deep, size))
         case way:
-            left = draw(st.integers(1, size - 1))
-            parts = [draw(trees(words, deep, left)), draw(trees(words, deep, size - left))]
-            if draw(st.booleans()):
-                parts.append(draw(leaves(words, deep)))
+            left = 1 + pick.below(size - 1)
+            parts = [tree(pick, words, deep, left), tree(pick, words, deep, size - left)]
+            if pick.chance(4):
+                parts.append(leaf(pick, words, deep))
             return syntax.And(tuple(parts)) if way == 1 else syntax.Or(tuple(parts))
 
 
-def boxes(words: Vocabulary) -> Tree:
-    """A conjunction of conditions: one box, unless a condition takes several."""
-    return st.lists(leaves(words), min_size=1, max_size=4).map(lambda parts: syntax.And(tuple(parts)))
+def box(pick: Pick, words: Vocabulary) -> Node:
+    """A conjunction of conditions, some denied: one box, unless a condition takes several."""
+    parts = [leaf(pick, words) for _ in range(1 + pick.below(4))]
+    return syntax.And(tuple(syntax.Not(part) if pick.chance(3) else part for part in parts))
 
 
 # --- text ---
@@ -280,68 +307,81 @@ class _Writer:
         return repr(value)
 
 
-spellings = st.integers(0, 20)
-
-
-def filter_of(node: Node) -> Filter:
-    """The filter; an example that is beyond the limits is another law's."""
-    try:
-        return Filter.parse(text_of(node))
-    except FilterTooComplex:
-        reject()
-
-
-@st.composite
-def filters(draw: st.DrawFn, words: Vocabulary | None = None) -> Filter:
-    return filter_of(draw(trees(words or draw(vocabularies))))
-
-
 # --- events ---
 
 
-def _near(literals: tuple[Scalar, ...]) -> list[Scalar]:
-    """The constants, and what lies just beside them."""
-    found: list[Scalar] = [None, True, False, *literals]
-    for literal in literals:
-        if isinstance(literal, str):
-            found += [literal + "\0", literal + "a", literal[:-1], literal.upper(), literal + "/b", "b" + literal]
-        elif isinstance(literal, float):
-            found += [literal * 2, literal / 2, int(literal) if abs(literal) < 2**63 else -literal]
-        elif isinstance(literal, int) and not isinstance(literal, bool):
-            found += [min(literal + 1, 2**63 - 1), max(literal - 1, -(2**63)), literal + 0.5, float(literal)]
-    return found
-
-
-@st.composite
-def values(draw: st.DrawFn, words: Vocabulary, deep: int = 0) -> Any:
+def value(pick: Pick, words: Vocabulary, deep: int = 0) -> Any:
     """A value that may mean something to filters of this vocabulary."""
-    match draw(st.integers(0, 9)):
+    match pick.below(10):
         case 0 | 1 | 2 if deep < 3:
-            return draw(st.lists(values(words, deep + 1), max_size=3))
+            return [value(pick, words, deep + 1) for _ in range(pick.below(4))]
         case 3 | 4 | 5 if deep < 3:
-            names = st.sampled_from(["b", "c", "type", "odd name", "IN"])
-            return draw(st.dictionaries(names, values(words, deep + 1), max_size=3))
-        case 6 if words.added:
-            return draw(st.sampled_from([*FILTERS, "no filter", ""]))
+            names = pick.some(["b", "c", "type", "odd name", "IN"], 0, 3)
+            return {name: value(pick, words, deep + 1) for name in names}
+        case 6:
+            return pick.one([*FILTERS, "no filter", ""]) if words.added else "".join(pick.some("ab/%t.", 0, 4))
         case _:
-            return draw(st.sampled_from(_near(words.literals)) | st.text("ab/%t.", max_size=4))
+            return pick.one(words.near)
+
+
+def event(pick: Pick, words: Vocabulary) -> Event:
+    names = [s for s in (*(text for text in words.near if isinstance(text, str)), "/a/b", "x") if s]
+    whole = [int(n) for n in words.near if isinstance(n, int | float) and abs(n) < 2**63] + [0]
+    instants = [None, *(n for n in whole if FIRST <= n <= LAST)]
+    named = {path[0] if path[0] != "data" else path[1] for path in words.paths}
+    return Event(
+        pick.one([*TYPES, *(n for n in names if all(n.split(".")))]),
+        {name: value(pick, words) for name in sorted(named) if not pick.chance(6)},
+        source=pick.one(names) if "source" in named else "s",
+        id=pick.one(names) if "id" in named else "i",
+        subject=pick.one([None, *names]) if "subject" in named else None,
+        time=pick.one(instants) if "time" in named else None,
+        priority=pick.one([4, *(n for n in whole if 0 <= n <= 9)]),
+        not_before=pick.one(instants) if "not_before" in named else None,
+        expires=pick.one(instants) if "expires" in named else None,
+        seq=pick.one([None, 1, *(n for n in whole if n >= 1)]) if "seq" in named else None,
+    )
+
+
+# --- what the laws are given ---
+
+
+@dataclass(frozen=True)
+class Case:
+    """Trees of one vocabulary, and events."""
+
+    trees: list[Node]
+    events: list[Event]
+    spelling: int
+
+    def __repr__(self) -> str:
+        return "\n".join(["Case:", *(f"  {text_of(node)}" for node in self.trees), *(f"  {e!r}" for e in self.events)])
+
+    @cached_property
+    def filters(self) -> list[Filter]:
+        """The filters; an example that is beyond the limits is another law's."""
+        try:
+            return [Filter.parse(text_of(node)) for node in self.trees]
+        except FilterTooComplex:
+            reject()
 
 
 @st.composite
-def events(draw: st.DrawFn, words: Vocabulary) -> Event:
-    literals = _near(words.literals)
-    names = [s for s in (*(text for text in literals if isinstance(text, str)), "/a/b", "x") if s]
-    whole = [int(n) for n in literals if isinstance(n, int | float) and abs(n) < 2**63] + [0]
-    instants = st.none() | st.sampled_from([n for n in whole if FIRST <= n <= LAST])
-    return Event(
-        draw(st.sampled_from([*TYPES, *(n for n in names if all(n.split(".")))])),
-        draw(st.dictionaries(st.sampled_from(["a", "x", "odd name", "type"]), values(words))),
-        source=draw(st.sampled_from(names)),
-        id=draw(st.sampled_from(names)),
-        subject=draw(st.none() | st.sampled_from(names)),
-        time=draw(instants),
-        priority=draw(st.sampled_from([4, *(n for n in whole if 0 <= n <= 9)])),
-        not_before=draw(instants),
-        expires=draw(instants),
-        seq=draw(st.none() | st.sampled_from([1, *(n for n in whole if n >= 1)])),
-    )
+def cases(draw: st.DrawFn, trees: int = 1, events: int = 0, added: bool = True, single: bool = False) -> Case:
+    """Filters of one vocabulary (`single`: conjunctions; not `added`: without kinds from outside) and events."""
+    pick = Pick(draw)
+    words = vocabulary(pick, added)
+    nodes = [box(pick, words) if single else tree(pick, words) for _ in range(trees)]
+    return Case(nodes, [event(pick, words) for _ in range(events)], pick.below(20))
+
+
+@st.composite
+def neighbours(draw: st.DrawFn) -> Case:
+    """Two conjunctions that differ in one path: the same conditions, but for one at the same place."""
+    pick = Pick(draw)
+    words = vocabulary(pick, added=False)
+    common = [leaf(pick, words) for _ in range(pick.below(4))]
+    path = pick.one(words.paths)
+    ends: list[Node] = [leaf(pick, words, path=path) for _ in range(2)]
+    ends = [syntax.Not(end) if pick.chance() else end for end in ends]
+    return Case([syntax.And((*common, end)) if common else end for end in ends], [], 0)

@@ -15,7 +15,7 @@ from vestnik.matching.arrow_batch import ArrowBatch
 from vestnik.matching.build import build
 from vestnik.matching.columns import Columns, event_columns
 from vestnik.matching.documents import DocumentReader
-from vestnik.matching.kernels import Texts, count_rows, match_rows
+from vestnik.matching.kernels import Texts, match_rows
 from vestnik.matching.mapped import read_mapped, write_mapped
 from vestnik.model.boxes import Box
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 LAYOUTS = ("event", "flat")
 ROWS_AT_ONCE = 1 << 22
 """Ranks held at a time: a batch goes through in slices of this many values."""
+
+
+_NO_COUNTS = np.zeros(0, np.int64)
+_NO_ROOM = np.zeros(0, np.int32), np.zeros(0, np.int32)
 
 
 class Pairs:
@@ -130,7 +134,7 @@ class CompiledFilters:
         while done < len(rows):
             stamps = np.full(len(self.ids), -1, np.int32)
             out = np.empty(room, np.int32), np.empty(room, np.int32)
-            count, reached = match_rows(self._tables, rows, texts, stamps, done, *out)
+            count, reached = match_rows(self._tables, rows, texts, stamps, done, _NO_COUNTS, *out)
             yield out[0][:count], out[1][:count]
             pace = count / (reached - done) if reached > done else 2 * room
             room = int(max(room, min(1.2 * pace * (len(rows) - reached), 1 << 25), 2 * room if reached == done else 0))
@@ -139,10 +143,11 @@ class CompiledFilters:
     def _count(self, columns: Columns) -> NDArray[np.int64]:
         if self._exact:
             return np.bincount(self._match(columns).events, minlength=len(columns)).astype(np.int64)
-        counts = [np.zeros(0, np.int64)]
-        for _, rows, texts in self._slices(columns):
-            counts.append(count_rows(self._tables, rows, texts, np.full(len(self.ids), -1, np.int32)))
-        return np.concatenate(counts)
+        counts = np.zeros(len(columns), np.int64)
+        for first, rows, texts in self._slices(columns):
+            stamps = np.full(len(self.ids), -1, np.int32)
+            match_rows(self._tables, rows, texts, stamps, 0, counts[first : first + len(rows)], *_NO_ROOM)
+        return counts
 
     def _slices(self, columns: Columns) -> Iterable[tuple[int, NDArray[np.int32], Texts]]:
         """The batch in slices: first event, ranks row by row, texts."""

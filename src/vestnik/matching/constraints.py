@@ -155,8 +155,8 @@ def _numbers(cuts: NumberCuts) -> Parts:
     low = least(cuts[0])
     high = greatest(cuts[-1]) if len(cuts) % 2 == 0 else inf
     rank = SINGLE if low == high else ONE_SIDED if low == -inf or high == inf else TWO_SIDED
-    spans = [Span(rank, NUMBER, low, high)]
-    if len(cuts) <= 2:
+    spans = [Span(rank, NUMBER, low, max(low, high))]
+    if len(cuts) <= 2 and low <= high:
         return spans, []
     points = number_points(cuts)
     return spans, [Check(NUMBER, among_numbers, cuts) if points is None else Check(NUMBER, one_of, frozenset(points))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from vestnik.matching.buckets import Bucket, LargeBucket, put, scan_bucket, take
+from vestnik.matching.buckets import Bucket, put, scan_bucket, take
 from vestnik.matching.constraints import keys
 from vestnik.matching.paths import EACH, Paths, Steps
 from vestnik.matching.rows import Row, make_row, release_views
@@ -85,3 +85,77 @@ class Matcher(Generic[Id]):
         for bucket in found:
             hits.update(scan_bucket(bucket, values))
         return hits
+
+    def _file(self, box: Box, id: Id) -> Filed:
+        accesses = _accesses(box)
+        choice = min(range(len(accesses)), key=lambda i: self._crowd(accesses[i])) if len(accesses) > 1 else 0
+        access = accesses[choice]
+        row = make_row(self._paths, box, access.settled, id)
+        for path, key in access.keys:
+            buckets = self._paths.node(path).buckets
+            buckets[key] = put(buckets.get(key, []), row)
+        if not access.keys:
+            self._rest = put(self._rest, row)
+        return Filed(box, choice, row)
+
+    def _unfile(self, filed: Filed) -> None:
+        box, choice, row = filed
+        access = _accesses(box)[choice]
+        for path, key in access.keys:
+            buckets = self._paths.node(path).buckets
+            left = take(buckets.pop(key), row)
+            if left:
+                buckets[key] = left
+            else:
+                self._paths.prune(path)
+        if not access.keys:
+            self._rest = take(self._rest, row)
+        release_views(self._paths, box, access.settled)
+
+    def _crowd(self, access: Access) -> tuple[int, int]:
+        """How many rows are in the buckets of an access already; among equals, more buckets at its paths are better."""
+        rows = buckets = 0
+        for path, key in access.keys:
+            node = self._paths.find(path)
+            rows += 1
+            if node is not None:
+                rows += len(node.buckets.get(key, ()))
+                buckets = max(buckets, len(node.buckets))
+        return rows, -buckets
+
+
+def _rebuilt(filters: dict[Any, Filter]) -> Matcher[Any]:
+    matcher: Matcher[Any] = Matcher()
+    for id, wanted in filters.items():
+        matcher.add(id, wanted)
+    return matcher
+
+
+def _accesses(box: Box) -> list[Access]:
+    """The ways to file a box, always in the same order."""
+    found: list[Access] = []
+    for path, values in box.sets:
+        single = keys(values)
+        if single is not None:
+            found.append(Access([(path, key) for key in single], path))
+        elif values.lists and values.lists != ALL_LISTS:
+            found += [Access(into, None) for into in _element_keys(path, values)]
+    return found or [EVERY_EVENT]
+
+
+def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
+    """For each set that every list of `values` has an element in: the single values that such an element needs."""
+    if len(values.lists) > 1 or values != ValueSet(lists=values.lists):
+        return
+    for elements in values.lists[0].some:
+        found = [_element_key(path, box) for box in elements.boxes]
+        if all(found):
+            yield [key for some in found for key in some]
+
+
+def _element_key(path: Path, box: Box) -> list[Key]:
+    for below, values in box.sets:
+        single = keys(values)
+        if single is not None:
+            return [((*path, EACH, *below), key) for key in single]
+    return []

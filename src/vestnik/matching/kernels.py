@@ -68,22 +68,44 @@ class Texts(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def rank_numbers(thresholds: Any, values: Any, first: int) -> Any:
-    """For each value the number of thresholds it has reached, from `first` on."""
-    out = np.empty(len(values), np.int32)
-    size = len(thresholds)
+def _upper(values: Any, low: int, high: int, rank: int) -> int:
+    """The first position in values[low:high], sorted, that is above `rank`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _bucket(value: Any, low: float, scale: float, count: int) -> int:
+    """The bucket of a number among `count`; a larger number is never in an earlier bucket."""
+    at = (np.float64(value) - low) * scale
+    if at <= 0:
+        return 0
+    return count - 1 if at >= count else int(at)
+
+
+@njit(cache=True, nogil=True)
+def buckets_of(values: Any, low: float, scale: float, count: int) -> Any:
+    out = np.empty(len(values), np.int64)
     for i in range(len(values)):
-        value = values[i]
-        base = 0
-        left = size
-        while left > 0:
-            half = left >> 1
-            if thresholds[base + half] <= value:
-                base += half + 1
-                left -= half + 1
-            else:
-                left = half
-        out[i] = first + base
+        out[i] = _bucket(values[i], low, scale, count)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def rank_numbers(thresholds: Any, guide: Any, low: float, scale: float, values: Any, first: int) -> Any:
+    """For each value the number of thresholds it has reached, from `first` on.
+
+    `guide[b]` thresholds lie in the buckets before b, so only those in the value's own bucket are compared.
+    """
+    out = np.empty(len(values), np.int32)
+    for i in range(len(values)):
+        b = _bucket(values[i], low, scale, len(guide) - 1)
+        out[i] = first + _upper(thresholds, guide[b], guide[b + 1], values[i])
     return out
 
 
@@ -109,189 +131,136 @@ def rank_bytes(cuts: Any, cut_at: Any, text: Any, at: Any, first: int) -> Any:
     return out
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _accepts(t: Any, pattern: int, text: Any, at: int, end: int) -> bool:
-    """Run a pattern's automaton over UTF-8 text."""
+@njit(cache=True, nogil=True)
+def _code_point(text: Any, at: int) -> tuple[int, int]:
+    """The code point of two or more bytes at `at`, and how many they are."""
+    byte = np.int64(text[at])
+    second = np.int64(text[at + 1]) & 0x3F
+    if byte < 0xE0:
+        return (byte & 0x1F) << 6 | second, 2
+    third = np.int64(text[at + 2]) & 0x3F
+    if byte < 0xF0:
+        return (byte & 0x0F) << 12 | second << 6 | third, 3
+    return (byte & 0x07) << 18 | second << 12 | third << 6 | (np.int64(text[at + 3]) & 0x3F), 4
+
+
+@njit(cache=True, nogil=True)
+def _accepts(
+    text: Any, at: int, end: int, ascii_class: Any, breaks: Any, moves: Any, none: int, everything: int, accepts: Any
+) -> bool:
+    """Run an automaton over UTF-8 text."""
     state = 0
-    none, everything = t.pattern_none[pattern], t.pattern_all[pattern]
-    classes = t.pattern_classes[pattern]
-    moves = t.pattern_move_at[pattern]
+    classes = len(breaks)
     while at < end:
         if state == everything:
             return True
         if state == none:
             return False
-        byte = np.int64(text[at])
+        byte = text[at]
         if byte < 0x80:
-            kind = np.int64(t.pattern_ascii[pattern * 128 + byte])
+            state = moves[state * classes + ascii_class[byte]]
             at += 1
         else:
-            if byte < 0xE0:
-                code = (byte & 0x1F) << 6 | (np.int64(text[at + 1]) & 0x3F)
-                at += 2
-            elif byte < 0xF0:
-                code = (byte & 0x0F) << 12 | (np.int64(text[at + 1]) & 0x3F) << 6 | (np.int64(text[at + 2]) & 0x3F)
-                at += 3
-            else:
-                code = (
-                    (byte & 0x07) << 18
-                    | (np.int64(text[at + 1]) & 0x3F) << 12
-                    | (np.int64(text[at + 2]) & 0x3F) << 6
-                    | (np.int64(text[at + 3]) & 0x3F)
-                )
-                at += 4
-            low, high = np.int64(t.pattern_break_at[pattern]), np.int64(t.pattern_break_at[pattern + 1])
-            first = low
-            while low < high:
-                middle = (low + high) >> 1
-                if t.pattern_breaks[middle] <= code:
-                    low = middle + 1
-                else:
-                    high = middle
-            kind = low - first - 1
-        state = t.pattern_moves[moves + state * classes + kind]
-    return t.pattern_accepts[t.pattern_state_at[pattern] + state]  # type: ignore[no-any-return]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _in_bounds(t: Any, which: int, rank: int) -> bool:
-    first, high = t.bound_at[which], t.bound_at[which + 1]
-    low = first
-    while low < high:
-        middle = (low + high) >> 1
-        if t.bounds[middle] <= rank:
-            low = middle + 1
-        else:
-            high = middle
-    return ((low - first) & 1) == 1
+            code, length = _code_point(text, at)
+            state = moves[state * classes + _upper(breaks, 0, classes, code) - 1]
+            at += length
+    return accepts[state]  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
-def _passes(t: Any, row: Any, event: int, texts: Any, test: int, end: int) -> bool:
-    """Whether the event passes all tests from `test` to `end`."""
-    while test < end:
-        slot = t.test_slot[test]
-        rank = row[slot]
-        kind = t.test_kind[test]
-        a, b = t.test_a[test], t.test_b[test]
-        if kind == RANGE:
-            if rank < a or rank > b:
-                return False
-        elif kind == NOT_RANGE:
-            if a <= rank <= b:
-                return False
-        elif kind == BOUNDS:
-            if not _in_bounds(t, a, rank):
-                return False
-        elif rank >= t.first_string[slot]:
-            where = t.text_slot[slot]
-            if not _accepts(t, a, texts.text, texts.offsets[where, event], texts.offsets[where, event + 1]):
-                return False
-        elif not _in_bounds(t, b, rank):
-            return False
-        test += 1
-    return True
+def match_rows(t: Any, rows: Any, texts: Any, stamps: Any, first: int, counts: Any, out_events: Any, out_owners: Any) -> Any:
+    """Write (event, owner) pairs for the events from `first` on, in the order of events, or count them.
 
-
-@njit(cache=True, nogil=True, inline="always")
-def _upper(values: Any, low: int, high: int, rank: int) -> int:
-    """The first position in values[low:high], sorted, whose value is above `rank`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= rank:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _candidates(t: Any, group: int, rank: int) -> tuple[int, int]:
-    """The records of a group whose lower end allows `rank`; for points those that are it."""
-    start, end = t.record_at[group], t.record_at[group + 1]
-    if t.group_kind[group] == BARE:
-        return start, end
-    last = _upper(t.low, start, end, rank)
-    if t.group_kind[group] == POINTS:
-        return _upper(t.low, start, last, rank - 1), last
-    return start, last
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _cluster(t: Any, key: int, row: Any) -> int:
-    if key == len(t.key_slot):
-        return len(t.group_at) - 2
-    return t.cells[t.key_at[key] + (row[t.key_slot[key]] >> t.key_level[key])]  # type: ignore[no-any-return]
-
-
-@njit(cache=True, nogil=True)
-def match_rows(t: Any, rows: Any, texts: Any, stamps: Any, first: int, out_events: Any, out_owners: Any) -> Any:
-    """Write (event, owner) pairs for the events from `first` on, in the order of events.
-
-    Returns how many were written and the first event not done: where the output would overflow, the call stops before
-    that event, and is to be repeated from there with more room.
+    With `counts` of the length of `rows`, the number of matches of each event goes there and no pair is written; no box
+    may then need exact evaluation. Returns how many pairs were written and the first event not done: where the output
+    would overflow, the call stops before that event, and is to be repeated from there with more room.
     """
-    count = 0
+    key_slot, key_level, key_at, cells = t.key_slot, t.key_level, t.key_at, t.cells
+    group_at, group_slot, group_kind, group_plain = t.group_at, t.group_slot, t.group_kind, t.group_plain
+    record_at, lows, highs, high_sorted = t.record_at, t.low, t.high, t.high_sorted
+    owners, test_from, test_to = t.owner, t.test_from, t.test_to
+    test_slot, test_kind, test_a, test_b = t.test_slot, t.test_kind, t.test_a, t.test_b
+    bound_at, bounds, shared = t.bound_at, t.bounds, t.shared
+    text_slot, first_string = t.text_slot, t.first_string
+    ascii_class, break_at, breaks = t.pattern_ascii, t.pattern_break_at, t.pattern_breaks
+    move_at, moves, state_at, accepts = t.pattern_move_at, t.pattern_moves, t.pattern_state_at, t.pattern_accepts
+    pattern_none, pattern_all = t.pattern_none, t.pattern_all
+    text, text_at = texts.text, texts.offsets
+    counting = len(counts) > 0
+    keys = len(key_slot)
     room = len(out_events)
+    written = 0
     for event in range(first, len(rows)):
-        row = rows[event]
-        begun = count
-        for key in range(len(t.key_slot) + 1):
-            cluster = _cluster(t, key, row)
-            if cluster < 0:
-                continue
-            for group in range(t.group_at[cluster], t.group_at[cluster + 1]):
-                rank = row[t.group_slot[group]]
-                start, end = _candidates(t, group, rank)
-                if count + end - start > room:
+        begun = written
+        total = 0
+        for key in range(keys + 1):
+            if key < keys:
+                cluster = cells[key_at[key] + (rows[event, key_slot[key]] >> key_level[key])]
+                if cluster < 0:
+                    continue
+            else:
+                cluster = np.int32(len(group_at) - 2)
+            for group in range(group_at[cluster], group_at[cluster + 1]):
+                rank = rows[event, group_slot[group]]
+                start, end = record_at[group], record_at[group + 1]
+                kind = group_kind[group]
+                last = end
+                if kind != BARE:
+                    end = np.int32(_upper(lows, start, end, rank))
+                    if kind == POINTS:
+                        start = np.int32(_upper(lows, start, end, rank - 1))
+                if counting and group_plain[group]:
+                    total += end - start
+                    if kind == RANGES:
+                        total -= _upper(high_sorted, start, last, rank - 1) - start
+                    continue
+                if not counting and written + end - start > room:
                     return begun, event
                 for record in range(start, end):
-                    if t.high[record] < rank:
+                    if highs[record] < rank:
                         continue
-                    test, tests_end = t.test_from[record], t.test_to[record]
-                    if test < tests_end and not _passes(t, row, event, texts, test, tests_end):
+                    passes = True
+                    for test in range(test_from[record], test_to[record]):
+                        slot = test_slot[test]
+                        value = rows[event, slot]
+                        a, b = test_a[test], test_b[test]
+                        kind = test_kind[test]
+                        if kind == RANGE:
+                            passes = a <= value <= b
+                        elif kind == NOT_RANGE:
+                            passes = value < a or value > b
+                        elif kind == PATTERN and value >= first_string[slot]:
+                            column = text_slot[slot]
+                            passes = _accepts(
+                                text,
+                                text_at[column, event],
+                                text_at[column, event + 1],
+                                ascii_class[a * 128 : a * 128 + 128],
+                                breaks[break_at[a] : break_at[a + 1]],
+                                moves[move_at[a] : move_at[a + 1]],
+                                pattern_none[a],
+                                pattern_all[a],
+                                accepts[state_at[a] : state_at[a + 1]],
+                            )
+                        else:
+                            which = b if kind == PATTERN else a
+                            at = bound_at[which]
+                            passes = ((_upper(bounds, at, bound_at[which + 1], value) - at) & 1) == 1
+                        if not passes:
+                            break
+                    if not passes:
                         continue
-                    owner = t.owner[record]
-                    if owner >= 0 and t.shared[owner]:
+                    owner = owners[record]
+                    if owner >= 0 and shared[owner]:
                         if stamps[owner] == event:
                             continue
                         stamps[owner] = event
-                    out_events[count] = event
-                    out_owners[count] = owner
-                    count += 1
-    return count, len(rows)
-
-
-@njit(cache=True, nogil=True)
-def count_rows(t: Any, rows: Any, texts: Any, stamps: Any) -> Any:
-    """The number of filters that each event matches; no box may need exact evaluation."""
-    counts = np.zeros(len(rows), np.int64)
-    for event in range(len(rows)):
-        row = rows[event]
-        total = 0
-        for key in range(len(t.key_slot) + 1):
-            cluster = _cluster(t, key, row)
-            if cluster < 0:
-                continue
-            for group in range(t.group_at[cluster], t.group_at[cluster + 1]):
-                rank = row[t.group_slot[group]]
-                start, end = _candidates(t, group, rank)
-                if t.group_plain[group]:
-                    total += end - start
-                    if t.group_kind[group] == RANGES:
-                        total -= _upper(t.high_sorted, start, t.record_at[group + 1], rank - 1) - start
-                    continue
-                for record in range(start, end):
-                    if t.high[record] < rank:
-                        continue
-                    test, tests_end = t.test_from[record], t.test_to[record]
-                    if test < tests_end and not _passes(t, row, event, texts, test, tests_end):
-                        continue
-                    owner = t.owner[record]
-                    if t.shared[owner]:
-                        if stamps[owner] == event:
-                            continue
-                        stamps[owner] = event
-                    total += 1
-        counts[event] = total
-    return counts
+                    if counting:
+                        total += 1
+                    else:
+                        out_events[written] = event
+                        out_owners[written] = owner
+                        written += 1
+        if counting:
+            counts[event] = total
+    return written, len(rows)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from math import inf, nextafter
+from math import inf, isfinite, nextafter
 from typing import Any
 
 import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from vestnik.matching.kernels import rank_bytes, rank_numbers
+from vestnik.matching.kernels import buckets_of, rank_bytes, rank_numbers
 from vestnik.model.cuts import NUMBER_BOTTOM, STRING_BOTTOM, NumberCut, NumberCuts, StringCuts
 from vestnik.model.frozen import FrozenDict, FrozenList
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, Missing, ValueSet
@@ -68,8 +68,8 @@ class Line:
     def __init__(self, numbers: Iterable[NumberCut], strings: Iterable[str], only_points: bool) -> None:
         """The line for sets with these cuts; `only_points` where every string set is single strings or all but such."""
         cuts = sorted(cut for cut in numbers if cut != NUMBER_BOTTOM)
-        self._floats = _fixed_array(_float_thresholds(cuts), np.float64)
-        self._ints = _fixed_array(_int_thresholds(cuts), np.int64)
+        self._floats = _Thresholds(_fixed_array(_float_thresholds(cuts), np.float64))
+        self._ints = _Thresholds(_fixed_array(_int_thresholds(cuts), np.int64))
         self._number_index: dict[NumberCut, int] | None = {NUMBER_BOTTOM: -1} | {cut: i for i, cut in enumerate(cuts)}
         self._strings_from = FIRST_NUMBER + len(cuts) + 1
         ordered = sorted(cut for cut in strings if cut != STRING_BOTTOM)
@@ -111,10 +111,10 @@ class Line:
     # -- values
 
     def rank_floats(self, values: NDArray[np.float64]) -> Ranks:
-        return rank_numbers(self._floats, values, FIRST_NUMBER)
+        return self._floats.ranks(values)
 
     def rank_ints(self, values: NDArray[np.int64]) -> Ranks:
-        return rank_numbers(self._ints, values, FIRST_NUMBER)
+        return self._ints.ranks(values)
 
     def rank_text(self, text: NDArray[np.uint8], offsets: NDArray[Any]) -> Ranks:
         """The ranks of strings in UTF-8, whose byte order is code-point order."""
@@ -167,6 +167,25 @@ class Line:
             text, at = self._string_text.tobytes(), self._string_offsets.tolist()
             self._string_cuts = [text[a:b].decode() for a, b in zip(at, at[1:], strict=False)]
         return self._string_cuts
+
+
+class _Thresholds:
+    """Sorted thresholds and a guide to them: how many lie before each of equal buckets of the line."""
+
+    __slots__ = ("_guide", "_low", "_scale", "_values")
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+        ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+        count = 2 * len(values) + 1
+        self._low, self._scale = ends[0], count / (ends[1] - ends[0]) if ends[1] > ends[0] else 0.0
+        if not isfinite(self._low) or not isfinite(self._scale) or not self._scale:
+            self._low, self._scale, count = 0.0, 0.0, 1
+        buckets = buckets_of(values, self._low, self._scale, count)
+        self._guide = _fixed_array(np.searchsorted(buckets, np.arange(count + 1)), np.int32)
+
+    def ranks(self, values: NDArray[Any]) -> Ranks:
+        return rank_numbers(self._values, self._guide, self._low, self._scale, values, FIRST_NUMBER)  # type: ignore[no-any-return]
 
 
 class _Memo(dict[str, int]):

@@ -135,15 +135,16 @@ class Sieve:
         if bits.bit_count() * 16 > len(rows):
             return compress(rows, f"{bits:b}"[::-1].encode().translate(_DIGITS))
         octets = bits.to_bytes(len(rows) + 7 >> 3, "little")
-        return [
-            rows[at << 3 | bit] for found in _NOT_ZERO.finditer(octets) for at in (found.start(),) for bit in _BITS[octets[at]]
-        ]
+        return [rows[at << 3 | bit] for at in _not_zero(octets) for bit in _BITS[octets[at]]]
+
+
+def _not_zero(octets: bytes) -> Iterator[int]:
+    return (found.start() for found in _NOT_ZERO.finditer(octets))
 
 
 def _spans(row: Row) -> Iterator[tuple[int, Any, Any]]:
-    """The spans of a row, by slot; two on one slot are on one axis and count once, by their first."""
     slot, low, high, other, least, most, _, _ = row
     if slot != CONSTANT:
         yield slot, low, high
-    if other not in (CONSTANT, slot):
+    if other != CONSTANT:
         yield other, least, most
