@@ -68,7 +68,7 @@ class Universe:
 
     def verdicts(self, node: Node) -> Iterator[bool]:
         """The value of `node` on each event in turn."""
-        numbers = {leaf: i for i, leaf in enumerate(_identified(self.leaves))}
+        numbers = {_identity(leaf): i for i, leaf in enumerate(self.leaves)}
         for classes in self:
             true = frozenset[int]().union(*(c.true for c in classes))
             yield truth(node, lambda leaf, true=true: numbers[_identity(leaf)] in true)
@@ -88,11 +88,12 @@ class Universe:
 
 def universe(*nodes: Node) -> Universe:
     """The universe of the conditions of `nodes`; TooLarge beyond what a test can go through."""
-    leaves = tuple({_identity(leaf): leaf for node in nodes for leaf in _leaves(node)}.values())
+    named = {_identity(leaf): leaf for node in nodes for leaf in _leaves(node)}
+    leaves, names = tuple(named.values()), list(named)
     axes: dict[Path, list[Class]] = {}
     for root in dict.fromkeys(_root(leaf.path) for leaf in leaves):
         mine = [leaf for leaf in leaves if _root(leaf.path) == root]
-        numbers = [leaves.index(leaf) for leaf in mine]
+        numbers = [names.index(_identity(leaf)) for leaf in mine]
         found = _values(mine, root) if root[0] == "data" else _envelope(mine, root[0])
         axes[root] = [Class(v, frozenset(n for n, yes in zip(numbers, s, strict=True) if yes)) for v, s in found]
     if prod(map(len, axes.values())) > MOST_EVENTS:
@@ -139,12 +140,8 @@ def _leaves(node: Node) -> Iterator[Any]:
 
 
 def _identity(leaf: Any) -> str:
-    """Two leaves may be equal and not the same: 1 == TRUE in Python."""
+    """What tells leaves apart: for Python 1 and TRUE are equal."""
     return repr(leaf)
-
-
-def _identified(leaves: Iterable[Any]) -> list[str]:
-    return [_identity(leaf) for leaf in leaves]
 
 
 # --- values at a path ---
@@ -335,14 +332,14 @@ class After(NamedTuple):
 
 def _strings(leaves: list[Any]) -> list[str]:
     """A string for each joint state of the patterns and constants in `leaves`, shortest first."""
-    constants = sorted({s for s in _literals(leaves) if isinstance(s, str)})
+    constants = sorted({s for s in _literals(leaves) if isinstance(s, str)} | {""})
     tests = [leaf.test for leaf in leaves if isinstance(leaf, syntax.Condition)]
     patterns = [t for t in tests if isinstance(t, syntax.PatternTest)]
     types = [t.name for t in tests if isinstance(t, syntax.IsType)]
     rxs = [as_rx(p.verb, p.pattern, p.escape) for p in patterns]
     rxs += [cat(*(chars(c) for c in f"{name}."), star(ANY)) for name in types]
-    letters = sorted({c for text in [*constants, *types, *(p.pattern for p in patterns)] for c in text})
-    alphabet = list(dict.fromkeys(c for letter in letters for c in _around(letter))) or ["a"]
+    letters = {c for text in [*constants, *types, *(p.pattern for p in patterns)] for c in f"{text}./a"}
+    alphabet = list(dict.fromkeys(c for letter in sorted(letters) for c in _around(letter)))
     start = (*rxs, *map(After, constants))
     found = {start: ""}
     for state in (order := [start]):

@@ -15,7 +15,7 @@ from vestnik.model.nfa import ANY, ANYTHING, EMPTY, Chars, Choice, Concat, Edge,
 from vestnik.model.patterns import compile_like
 from vestnik.model.regex import compile_regex
 
-few = settings(max_examples=settings().max_examples // 3)
+many = settings(max_examples=settings().max_examples * 2)
 
 ALPHABET = "abc\0\ud7ff\ue000\U0010ffff"
 texts = st.text(ALPHABET, max_size=5)
@@ -79,20 +79,19 @@ def within(intervals: tuple[tuple[str, str | None], ...], text: str) -> bool:
 
 
 @given(expressions, texts)
-@few
+@many
 def test_an_automaton_accepts_what_its_expression_matches(expression: Expression, text: str) -> None:
     assert Automaton.matching(expression).accepts(text) == (len(text) in slow_ends(expression, text, 0))
 
 
 @given(automata, st.lists(texts, max_size=5))
-@few
 def test_accepting_is_walking_the_table(automaton: Automaton, several: list[str]) -> None:
     for text in several:
         assert automaton.accepts(text) == slow_accepts(automaton, text)
 
 
 @given(automata, automata, st.lists(texts, max_size=5))
-@few
+@many
 def test_operations_are_those_of_sets(a: Automaton, b: Automaton, several: list[str]) -> None:
     both, either, first = a.intersection(b), a.union(b), a.difference(b)
     for text in several:
@@ -104,7 +103,7 @@ def test_operations_are_those_of_sets(a: Automaton, b: Automaton, several: list[
 
 
 @given(automata, automata, automata)
-@few
+@many
 def test_equal_sets_are_equal_objects(a: Automaton, b: Automaton, c: Automaton) -> None:
     assert a.union(b) == b.union(a)
     assert a.intersection(b) == b.intersection(a)
@@ -117,7 +116,6 @@ def test_equal_sets_are_equal_objects(a: Automaton, b: Automaton, c: Automaton) 
 
 
 @given(automata, automata)
-@few
 def test_questions_agree_with_the_sets_they_do_not_build(a: Automaton, b: Automaton) -> None:
     assert a.overlaps(b) == (not a.intersection(b).is_empty)
     assert a.includes(b) == b.difference(a).is_empty
@@ -126,7 +124,6 @@ def test_questions_agree_with_the_sets_they_do_not_build(a: Automaton, b: Automa
 
 
 @given(automata)
-@few
 def test_the_table_is_canonical(automaton: Automaton) -> None:
     for starts, targets in zip(automaton.starts, automaton.targets, strict=True):
         assert starts[0] == 0 and list(starts) == sorted(set(starts))
@@ -153,7 +150,6 @@ def test_ways_to_write_one_set(same: list[str]) -> None:
 
 
 @given(automata)
-@few
 def test_pickling_keeps_the_set_and_drops_what_was_remembered(automaton: Automaton) -> None:
     before = pickle.dumps(automaton)
     automaton.accepts("abc")
@@ -168,7 +164,6 @@ def test_an_automaton_is_frozen() -> None:
 
 
 @given(automata, texts)
-@few
 def test_an_example_is_in_the_set_and_none_is_shorter(automaton: Automaton, text: str) -> None:
     example = automaton.example()
     assert (example is None) == automaton.is_empty
@@ -184,7 +179,6 @@ def test_examples_read_well() -> None:
 
 
 @given(cut_lists)
-@few
 def test_intervals_come_back(cuts: list[str]) -> None:
     intervals = interval_list(cuts)
     automaton = Automaton.from_intervals(intervals)
@@ -194,7 +188,6 @@ def test_intervals_come_back(cuts: list[str]) -> None:
 
 
 @given(cut_lists, cut_lists, st.lists(texts, max_size=5))
-@few
 def test_intervals_are_exact(cuts: list[str], others: list[str], several: list[str]) -> None:
     one, two = interval_list(cuts), interval_list(others)
     both = Automaton.from_intervals(one).intersection(Automaton.from_intervals(two))
@@ -205,7 +198,7 @@ def test_intervals_are_exact(cuts: list[str], others: list[str], several: list[s
 
 
 @given(automata)
-@few
+@many
 def test_whatever_has_intervals_is_their_union(automaton: Automaton) -> None:
     found = automaton.intervals(64)
     if found is not None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.columns import text_of
+from vestnik.matching.columns import Strings, strings_of
 from vestnik.matching.lines import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK, Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.values import MISSING
@@ -45,18 +45,13 @@ class ArrowBatch:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InvalidEvent(f"a column of type {column.type} cannot be read: {error}", ".".join(path)) from error
 
-    def text(self, path: Path, first: int, last: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def strings(self, path: Path, first: int, last: int) -> Strings:
         column = self._column(path)
         if column is None:
-            return text_of([None] * (last - first))
+            return strings_of([None] * (last - first))
         if isinstance(column, list):
-            return text_of(column[first:last])
-        column = _plain(column.slice(first, last - first))
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            return text_of([None] * (last - first))
-        text, offsets = _buffers(column)
-        start, end = int(offsets[0]), int(offsets[-1])
-        return text[start:end], offsets.astype(np.int64) - start
+            return strings_of(column[first:last])
+        return _strings(column.slice(first, last - first))
 
     def value(self, path: Path, event: int) -> Any:
         column = self._column(path)
@@ -154,11 +149,24 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """The column with dictionaries and views expanded."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+def _strings(column: pa.Array) -> Strings:
+    if not pa.types.is_dictionary(column.type):
+        if not _is_text(column.type):
+            return strings_of([None] * len(column))
+        column = column.dictionary_encode()
+    if not _is_text(column.type.value_type):
+        return strings_of([None] * len(column))
+    codes = column.indices.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False)
+    distinct = column.dictionary.cast(pa.large_string()).fill_null("")
+    text, offsets = _buffers(distinct)
+    if len(distinct) == 0:
+        return strings_of([None] * len(column))
+    start, end = int(offsets[0]), int(offsets[-1])
+    return Strings(text[start:end], offsets - start, codes)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _buffers(column: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vestnik.matching.kernels import BARE, BOUNDS, NOT_RANGE, PATTERN, POINTS, RANGE, RANGES, Tables
+from vestnik.matching.kernels import BOUNDS, MISSING_RANK, MIXED, OTHER_THAN, PATTERN, POINTS, RANGE, RANGES, UNLESS, Tables
 from vestnik.matching.lines import Line, are_points
 from vestnik.matching.patterns import PatternTables
 from vestnik.model.boxes import Box
@@ -27,8 +28,12 @@ MOST_SPREAD = 16
 """An interval list of at most this many pieces may be a key: the box is filed under each piece."""
 MOST_RECORDS = 48
 """A box is filed at most this many times: under each of its keys, once for each piece of its first test."""
+SMALLEST_GROUP = 32
+"""Fewer records of a cluster than this with their first test on one path are not worth a group of their own."""
 WIDEST_KEY = 0.5
 """A test that passes more than this share of the ranks is no key; its box is looked at for every event."""
+PATTERN_SHARE = 0.3
+"""What a pattern is taken to let through, for the order of tests."""
 _TOP = 2**31 - 1
 
 
@@ -78,48 +83,61 @@ def build(regions: Iterable[tuple[Box, ...]]) -> Built:
     """The tables for filters given by their boxes, numbered in the order they come."""
     owners: list[int] = []
     boxes: list[Box] = []
-    filters = 0
-    for region in regions:
+    for owner, region in enumerate(regions):
         boxes += region
-        owners += [filters] * len(region)
-        filters += 1
-    return _Builder(boxes, owners, filters).built()
+        owners += [owner] * len(region)
+    return _Builder(boxes, owners).built()
 
 
 class _Builder:
-    def __init__(self, boxes: list[Box], owners: list[int], filters: int) -> None:
+    def __init__(self, boxes: list[Box], owners: list[int]) -> None:
         self._boxes = boxes
         self._owners = owners
-        self._filters = filters
         self._slots, self._lines = _lines(boxes)
         self._patterns = PatternTables()
         self._bounds: dict[tuple[tuple[int, int], ...], int] = {}
         self._exact: dict[int, Box] = {}
         self._records = _Records()
+        self._seconds: list[tuple[int, int, int]] = []
         self._runs: list[list[Test]] = []
+        self._referred: list[list[Test]] = []
 
     def built(self) -> Built:
-        for number, box in enumerate(self._boxes):
-            self._file(number, box)
+        for _, numbers in groupby(range(len(self._boxes)), key=self._owners.__getitem__):
+            self._file_filter(list(numbers))
         exact_owner = {number: self._owners[number] for number in self._exact}
         return Built(self._tables(), list(self._slots), self._lines, self._exact, exact_owner)
 
     # -- boxes to records
 
-    def _file(self, number: int, box: Box) -> None:
-        tests = [self._test(path, values) for path, values in box.sets]
-        if box.literals or any(values.lists and values.lists != ALL_LISTS for _, values in box.sets):
-            self._exact[number] = box
-        tests.sort()
-        keys, first = [EVERY_EVENT], None
-        if tests and tests[0].pieces and tests[0].share <= WIDEST_KEY:
-            keys = _keys(tests[0])
-            if all(key.level == 0 for key in keys):
-                tests = tests[1:]
-        if tests and 0 < len(tests[0].pieces) * len(keys) <= MOST_RECORDS:
-            first = tests[0]
-            tests = tests[1:]
-        self._runs.append(tests)
+    def _file_filter(self, numbers: list[int]) -> None:
+        """File the boxes of one filter; each but the first refers to those before it.
+
+        Where one of them needs exact evaluation they do not: whoever evaluates them then drops what is reported twice.
+        """
+        exact = [number for number in numbers if _needs_exact(self._boxes[number])]
+        self._exact |= {number: self._boxes[number] for number in exact}
+        first = len(self._referred)
+        for count, number in enumerate(numbers):
+            tests = sorted(self._test(path, values) for path, values in self._boxes[number].sets)
+            unless = [Test(1.0, 0, UNLESS, first, first + count, ())] if count and not exact else []
+            self._file(number, tests, unless)
+            if len(numbers) > 1 and not exact:
+                self._referred.append(tests)
+
+    def _file(self, number: int, tests: list[Test], unless: list[Test]) -> None:
+        """File a box under its keys."""
+        keys = [EVERY_EVENT]
+        best = next((test for test in tests if test.pieces), None)
+        if best is not None and best.share <= WIDEST_KEY:
+            keys = _keys(best)
+            if keys[0].level == 0:
+                tests = [test for test in tests if test is not best]
+        first = next((test for test in tests if 0 < len(test.pieces) * len(keys) <= MOST_RECORDS), None)
+        tests = [test for test in tests if test is not first]
+        second = next((test for test in tests if test.kind == RANGE), None)
+        self._seconds.append((second.slot, second.a, second.b) if second else (0, 0, _TOP))
+        self._runs.append([test for test in tests if test is not second] + unless)
         for key in keys:
             for low, high in first.pieces if first else ((0, _TOP),):
                 self._record(number, key, first, low, high)
@@ -127,7 +145,7 @@ class _Builder:
     def _record(self, box: int, key: Key, first: Test | None, low: int, high: int) -> None:
         records = self._records
         records.keys.append(key)
-        records.kind.append(BARE if first is None else POINTS if low == high else RANGES)
+        records.kind.append(MIXED if first is None else POINTS if low == high else RANGES)
         records.slot.append(0 if first is None else first.slot)
         records.low.append(low)
         records.high.append(high)
@@ -138,14 +156,14 @@ class _Builder:
         line = self._lines[slot]
         pieces = tuple(line.intervals(values))
         if values.strings.automaton is not None:
-            which = self._patterns.number(values.strings.automaton)
-            return Test(1.0, slot, PATTERN, which, self._bound(pieces), ())
+            which = self._patterns.number(slot, values.strings.automaton)
+            return Test(PATTERN_SHARE, slot, PATTERN, which, self._bound(pieces), ())
         share = sum(high - low + 1 for low, high in pieces) / line.size
         if len(pieces) == 1:
             return Test(share, slot, RANGE, *pieces[0], pieces)
         gaps = _gaps(pieces, line.size)
-        if len(gaps) == 1:
-            return Test(share, slot, NOT_RANGE, *gaps[0], ())
+        if len(gaps) == 2 and gaps[0] == (MISSING_RANK, MISSING_RANK):
+            return Test(share, slot, OTHER_THAN, *gaps[1], ())
         return Test(share, slot, BOUNDS, self._bound(pieces), 0, pieces if len(pieces) <= MOST_SPREAD else ())
 
     def _bound(self, pieces: tuple[tuple[int, int], ...]) -> int:
@@ -159,50 +177,52 @@ class _Builder:
         cluster = np.array([clusters.setdefault(key, len(clusters)) for key in records.keys], np.int64)
         every = clusters.setdefault(EVERY_EVENT, len(clusters))
         cluster[cluster == every] = len(clusters)
-        kind, slot, low = (np.array(column, np.int64) for column in (records.kind, records.slot, records.low))
-        order = np.lexsort((low, slot, kind, cluster))
-        cluster, kind, slot = cluster[order], kind[order], slot[order]
-        high, box = np.array(records.high, np.int64)[order], np.array(records.box, np.int64)[order]
-        new_group = _changes(cluster, kind, slot)
+        low, high, slot = (np.array(column, np.int64) for column in (records.low, records.high, records.slot))
+        kind = _mixed_where_few(cluster, np.array(records.kind, np.int64), slot)
+        grouped = np.where(kind == MIXED, 0, slot)
+        order = np.lexsort((low, grouped, kind, cluster))
+        cluster, kind, grouped, slot = cluster[order], kind[order], grouped[order], slot[order]
+        low, high, box = low[order], high[order], np.array(records.box, np.int64)[order]
+        new_group = _changes(cluster, kind, grouped)
         record_at = np.append(np.flatnonzero(new_group), len(order))
-        group_cluster = cluster[new_group]
-        run_at, runs = self._flat_runs()
+        run_at, runs = self._flat_runs(box)
         owners = np.array(self._owners, np.int64)
-        shared = np.bincount(owners, minlength=self._filters) > 1
-        owner = owners[box] if len(box) else box
+        referred = self._flat(self._referred)
         exact = np.isin(box, list(self._exact))
-        alone = (run_at[box] == run_at[box + 1]) & ~shared[owner] & ~exact
-        group_plain = np.logical_and.reduceat(alone, record_at[:-1]) if len(order) else np.zeros(0, bool)
+        second = np.array(self._seconds, np.int64).reshape(-1, 3)[box]
+        alone = (run_at[:-1] == run_at[1:]) & (second[:, 2] == _TOP) & ~exact
+        rows = np.column_stack([slot, low, high, second, run_at[:-1], np.where(exact, ~box, owners[box])])
         return _frozen(
             Tables(
                 **self._key_tables(clusters),
-                group_at=np.searchsorted(group_cluster, np.arange(len(clusters) + 2)),
-                group_slot=slot[new_group],
+                group_at=np.searchsorted(cluster[new_group], np.arange(len(clusters) + 2)),
+                group_slot=grouped[new_group],
                 group_kind=kind[new_group],
-                group_plain=group_plain,
+                group_plain=np.logical_and.reduceat(alone, record_at[:-1]) if len(order) else alone,
                 record_at=record_at,
-                low=low[order],
-                high=high,
+                low=low,
                 high_sorted=_sorted_within(high, record_at),
-                owner=np.where(exact, ~box, owner),
-                test_from=run_at[box],
-                test_to=run_at[box + 1],
-                test_slot=runs[:, 0],
-                test_kind=runs[:, 1],
-                test_a=runs[:, 2],
-                test_b=runs[:, 3],
+                records=np.vstack([rows, [0, 0, 0, 0, 0, 0, run_at[-1], 0]]),
+                tests=np.vstack([runs, referred]),
+                box_from=len(runs) + np.cumsum([0, *map(len, self._referred)]),
                 **self._bound_tables(),
-                shared=shared,
-                text_slot=self._text_slots(runs),
+                sizes=np.array([line.size for line in self._lines], np.int64),
+                text_slot=self._text_slots(),
                 first_string=np.array([line.string_ranks()[0] for line in self._lines], np.int64),
                 **self._patterns.tables(),
             )
         )
 
-    def _flat_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        at = np.cumsum([0, *map(len, self._runs)])
-        flat = [(test.slot, test.kind, test.a, test.b) for run in self._runs for test in run]
-        return at, np.array(flat, np.int64).reshape(-1, 4)
+    def _flat_runs(self, boxes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The tests of each record, one after the other in the order of records, and where they begin."""
+        lengths = np.array([len(run) for run in self._runs], np.int64)
+        starts = np.cumsum(lengths) - lengths
+        at = np.append(0, np.cumsum(lengths[boxes]))
+        offsets = np.arange(at[-1]) - np.repeat(at[:-1], lengths[boxes])
+        return at, self._flat(self._runs)[np.repeat(starts[boxes], lengths[boxes]) + offsets]
+
+    def _flat(self, runs: list[list[Test]]) -> NDArray[np.int64]:
+        return np.array([test[1:5] for run in runs for test in run], np.int64).reshape(-1, 4)
 
     def _key_tables(self, clusters: dict[Key, int]) -> dict[str, Any]:
         levels: dict[tuple[int, int], list[Key]] = defaultdict(list)
@@ -210,13 +230,13 @@ class _Builder:
             if key is not EVERY_EVENT:
                 levels[key.slot, key.level].append(key)
         tables = []
-        for (slot, level), keys in levels.items():
+        for (slot, level), keys in sorted(levels.items()):
             cells = np.full((self._lines[slot].size >> level) + 1, -1, np.int64)
             cells[[key.cell for key in keys]] = [clusters[key] for key in keys]
             tables.append(cells)
         return {
-            "key_slot": np.array([slot for slot, _ in levels], np.int64),
-            "key_level": np.array([level for _, level in levels], np.int64),
+            "key_slot": np.array([slot for slot, _ in sorted(levels)], np.int64),
+            "key_level": np.array([level for _, level in sorted(levels)], np.int64),
             "key_at": np.cumsum([0, *map(len, tables)]),
             "cells": np.concatenate([*tables, np.zeros(0, np.int64)]),
         }
@@ -228,11 +248,15 @@ class _Builder:
             "bounds": np.array([end for ends in lists for end in ends], np.int64),
         }
 
-    def _text_slots(self, runs: NDArray[np.int64]) -> NDArray[np.int64]:
-        slots = np.unique(runs[runs[:, 1] == PATTERN, 0])
+    def _text_slots(self) -> NDArray[np.int64]:
+        slots = self._patterns.slots()
         rows = np.full(len(self._lines), -1, np.int64)
         rows[slots] = np.arange(len(slots))
         return rows
+
+
+def _needs_exact(box: Box) -> bool:
+    return bool(box.literals) or any(values.lists and values.lists != ALL_LISTS for _, values in box.sets)
 
 
 def _lines(boxes: list[Box]) -> tuple[dict[Path, int], list[Line]]:
@@ -276,6 +300,13 @@ def _changes(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return changed
 
 
+def _mixed_where_few(cluster: NDArray[np.int64], kind: NDArray[np.int64], slot: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The kind of group of each record: as it asks for where enough of its cluster do, else mixed."""
+    asked = (cluster * 4 + kind) * (slot.max(initial=0) + 1) + slot
+    _, which, sizes = np.unique(asked, return_inverse=True, return_counts=True)
+    return np.where(sizes[which] < SMALLEST_GROUP, MIXED, kind)
+
+
 def _sorted_within(values: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray[np.int64]:
     groups = np.repeat(np.arange(len(at) - 1), np.diff(at))
     return values[np.lexsort((values, groups))]
@@ -284,7 +315,7 @@ def _sorted_within(values: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray[
 def _frozen(tables: Tables) -> Tables:
     """The arrays in the types that the kernels were compiled for, read-only as they are when mapped from a file."""
     wide = {"key_at", "pattern_move_at"}
-    kept = {"group_plain": bool, "shared": bool, "pattern_accepts": bool, "pattern_ascii": np.int16}
+    kept = {"group_plain": bool, "pattern_accepts": bool, "pattern_ascii": np.int16}
     arrays = {}
     for name, array in tables._asdict().items():
         fixed = np.ascontiguousarray(array, kept.get(name, np.int64 if name in wide else np.int32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from vestnik.model.events import Event
 
 
+class Strings(NamedTuple):
+    """The distinct strings of a column, in UTF-8 with offsets, and for each event which one it has (any for none)."""
+
+    text: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
 class Columns(Protocol):
     """A batch of events, read path by path."""
 
@@ -25,8 +33,8 @@ class Columns(Protocol):
         """The ranks at `path` of the events from `first` to before `last`."""
         ...
 
-    def text(self, path: Path, first: int, last: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The strings at `path` in UTF-8, and their offsets; empty where there is no string."""
+    def strings(self, path: Path, first: int, last: int) -> Strings:
+        """The strings at `path`."""
         ...
 
     def value(self, path: Path, event: int) -> Any:
@@ -53,17 +61,20 @@ class ValueColumns:
     def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
         return line.rank_values(self._column(path)[first:last])
 
-    def text(self, path: Path, first: int, last: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        return text_of(self._column(path)[first:last])
+    def strings(self, path: Path, first: int, last: int) -> Strings:
+        return strings_of(self._column(path)[first:last])
 
     def value(self, path: Path, event: int) -> Any:
         return self._column(path)[event]
 
 
-def text_of(values: Sequence[Any]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The strings among `values` in UTF-8, and the offsets of each value."""
-    encoded = [value.encode() if type(value) is str else b"" for value in values]
-    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
+def strings_of(values: Sequence[Any]) -> Strings:
+    """The strings among `values`; whatever is none counts as an empty one."""
+    numbers: dict[str, int] = {"": 0}
+    codes = [numbers.setdefault(value, len(numbers)) if type(value) is str else 0 for value in values]
+    encoded = [text.encode() for text in numbers]
+    offsets = np.cumsum([0, *map(len, encoded)])
+    return Strings(np.frombuffer(b"".join(encoded), np.uint8), offsets, np.array(codes, np.int32))
 
 
 def event_columns(events: Sequence[Event]) -> ValueColumns:

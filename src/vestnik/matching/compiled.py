@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from vestnik.model.filters import Filter
 
 LAYOUTS = ("event", "flat")
-ROWS_AT_ONCE = 1 << 22
-"""Ranks held at a time: a batch goes through in slices of this many values."""
+VALUES_AT_ONCE = 1 << 22
+ANSWERS_AT_ONCE = 1 << 26
+"""A batch goes through in slices of at most so many ranks, and so many answers of patterns to remember."""
+BLOCK = 8192
+"""Events matched together, cluster by cluster: their ranks stay in cache."""
 
 
 _NO_COUNTS = np.zeros(0, np.int64)
-_NO_ROOM = np.zeros(0, np.int32), np.zeros(0, np.int32)
 
 
 class Pairs:
     """Who wants what: `events[i]` (a row of the batch) is matched by `filters[i]` (an index into `ids`).
 
-    The pairs are in the order of events; each pair occurs once.
+    Each pair occurs once; they are in no particular order.
     """
 
     __slots__ = ("count", "events", "filters")
@@ -52,7 +54,9 @@ class Pairs:
 
     def by_event(self) -> list[NDArray[np.int32]]:
         """The filters of each event of the batch."""
-        return np.split(self.filters, np.searchsorted(self.events, np.arange(1, self.count)))[: self.count]
+        order = np.argsort(self.events, kind="stable")
+        ends = np.cumsum(np.bincount(self.events, minlength=self.count))
+        return np.split(self.filters[order], ends[:-1])
 
 
 class CompiledFilters:
@@ -67,7 +71,7 @@ class CompiledFilters:
         built = build(f.region.boxes for _, f in named)
         self._tables, self._paths, self._lines = built.tables, built.paths, built.lines
         self._exact, self._exact_owner = built.exact, built.exact_owner
-        self._exact_shared = [owner for owner in set(self._exact_owner.values()) if self._tables.shared[owner]]
+        self._doubtful = [owner for owner in set(self._exact_owner.values()) if len(named[owner][1].region.boxes) > 1]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -118,56 +122,53 @@ class CompiledFilters:
         return ArrowBatch(batch, self.layout)
 
     def _match(self, columns: Columns) -> Pairs:
-        events, owners = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        for first, rows, texts in self._slices(columns):
-            for found_events, found_owners in self._match_rows(rows, texts):
-                events.append(found_events + np.int32(first))
-                owners.append(found_owners)
-        pairs = np.concatenate(events), np.concatenate(owners)
+        found = []
+        room = 1024
+        for first, rows, texts, at in self._blocks(columns):
+            found.append(match_rows(self._tables, rows, texts, at, first, _NO_COUNTS, room))
+            room = max(1024, len(found[-1][0]) * 5 // 4)
+        pairs = _concatenated(found)
         if self._exact:
             pairs = self._settle(columns, *pairs)
         return Pairs(*pairs, len(columns))
-
-    def _match_rows(self, rows: NDArray[np.int32], texts: Texts) -> Iterable[tuple[NDArray[np.int32], ...]]:
-        room = max(1024, 4 * len(rows))
-        done = 0
-        while done < len(rows):
-            stamps = np.full(len(self.ids), -1, np.int32)
-            out = np.empty(room, np.int32), np.empty(room, np.int32)
-            count, reached = match_rows(self._tables, rows, texts, stamps, done, _NO_COUNTS, *out)
-            yield out[0][:count], out[1][:count]
-            pace = count / (reached - done) if reached > done else 2 * room
-            room = int(max(room, min(1.2 * pace * (len(rows) - reached), 1 << 25), 2 * room if reached == done else 0))
-            done = reached
 
     def _count(self, columns: Columns) -> NDArray[np.int64]:
         if self._exact:
             return np.bincount(self._match(columns).events, minlength=len(columns)).astype(np.int64)
         counts = np.zeros(len(columns), np.int64)
-        for first, rows, texts in self._slices(columns):
-            stamps = np.full(len(self.ids), -1, np.int32)
-            match_rows(self._tables, rows, texts, stamps, 0, counts[first : first + len(rows)], *_NO_ROOM)
+        for first, rows, texts, at in self._blocks(columns):
+            match_rows(self._tables, rows, texts, at, first, counts[first : first + len(rows)], 1)
         return counts
 
-    def _slices(self, columns: Columns) -> Iterable[tuple[int, NDArray[np.int32], Texts]]:
-        """The batch in slices: first event, ranks row by row, texts."""
-        size = max(1, ROWS_AT_ONCE // max(1, len(self._paths)))
-        for first in range(0, len(columns), size):
-            last = min(first + size, len(columns))
-            rows = np.zeros((last - first, max(1, len(self._paths))), np.int32)
+    def _blocks(self, columns: Columns) -> Iterator[tuple[int, NDArray[np.int32], Texts, int]]:
+        """The batch block by block: its first event, its ranks row by row, and the texts with the place in them."""
+        patterns = len(self._tables.pattern_slot)
+        slice_size = max(64, min(VALUES_AT_ONCE // max(1, len(self._paths)), ANSWERS_AT_ONCE // max(1, patterns)))
+        for start in range(0, len(columns), slice_size):
+            end = min(start + slice_size, len(columns))
+            rows = np.zeros((end - start, max(1, len(self._paths))), np.int32)
             for slot, (path, line) in enumerate(zip(self._paths, self._lines, strict=True)):
-                rows[:, slot] = columns.ranks(path, line, first, last)
-            yield first, rows, self._texts(columns, first, last)
+                rows[:, slot] = columns.ranks(path, line, start, end)
+            texts = self._texts(columns, start, end)
+            for at in range(0, end - start, BLOCK):
+                yield start + at, rows[at : at + BLOCK], texts, at
 
-    def _texts(self, columns: Columns, first: int, last: int) -> Texts:
-        slots = np.flatnonzero(self._tables.text_slot >= 0)
-        texts = [columns.text(self._paths[slot], first, last) for slot in slots.tolist()]
-        offsets = np.zeros((len(texts), last - first + 1), np.int64)
-        base = 0
-        for row, (text, at) in enumerate(texts):
-            offsets[row] = at + base
-            base += len(text)
-        return Texts(np.concatenate([*(text for text, _ in texts), np.zeros(1, np.uint8)]), offsets)
+    def _texts(self, columns: Columns, start: int, end: int) -> Texts:
+        slots = np.flatnonzero(self._tables.text_slot >= 0).tolist()
+        texts, ends, codes, sizes = [np.zeros(1, np.uint8)], [1], np.zeros((len(slots), end - start), np.int32), {}
+        base = 1
+        for row, slot in enumerate(slots):
+            strings = columns.strings(self._paths[slot], start, end)
+            codes[row] = strings.codes + np.int32(len(ends))
+            sizes[slot] = (len(ends), len(strings.offsets) - 1)
+            ends += (strings.offsets[1:] + base).tolist()
+            texts.append(strings.text)
+            base += len(strings.text)
+        patterns = self._tables.pattern_slot.tolist()
+        memo_ends = np.cumsum([0, *(sizes[slot][1] for slot in patterns)])
+        memo_at = memo_ends[:-1] - np.array([sizes[slot][0] for slot in patterns], np.int64)
+        at = np.array([0, *ends], np.int64)
+        return Texts(np.concatenate(texts), at, codes, memo_at, np.zeros(memo_ends[-1], np.uint8))
 
     def _settle(self, columns: Columns, events: NDArray[np.int32], owners: NDArray[np.int32]) -> Any:
         """Decide the candidates, whose owner is ~box, by exact evaluation of what the kernels left open."""
@@ -177,8 +178,15 @@ class CompiledFilters:
             keep[i] = _holds(box, columns, int(events[i]))
             owners[i] = self._exact_owner[~int(owners[i])]
         events, owners = events[keep], owners[keep]
-        keep = _first_of_each(events, owners, np.isin(owners, self._exact_shared), len(self.ids))
+        keep = _first_of_each(events, owners, np.isin(owners, self._doubtful), len(self.ids))
         return events[keep], owners[keep]
+
+
+def _concatenated(found: list[Any]) -> Any:
+    if len(found) == 1:
+        return found[0]
+    none = np.zeros(0, np.int32)
+    return np.concatenate([none, *(f[0] for f in found)]), np.concatenate([none, *(f[1] for f in found)])
 
 
 def _holds(box: Box, columns: Columns, event: int) -> bool:

@@ -12,6 +12,7 @@ from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
 from vestnik.matching.paths import (
+    BLANKS,
     FALSE,
     KIND,
     LIST_KIND,
@@ -19,6 +20,7 @@ from vestnik.matching.paths import (
     NUMBER,
     NUMBER_KIND,
     RAW,
+    REVERSED,
     TEXT,
     TEXT_KIND,
     TRUE,
@@ -71,7 +73,7 @@ class Check(NamedTuple):
 Parts: TypeAlias = tuple[list[Span], list[Check]]
 
 EVERY_KIND = (1 << MAP_KIND + 1) - 1
-SINGLE, PREFIX, TWO_SIDED, ONE_SIDED, KINDS = range(5)
+SINGLE, PREFIX, TWO_SIDED, ONE_SIDED = range(4)
 
 
 def parts(values: ValueSet) -> Parts:
@@ -81,14 +83,31 @@ def parts(values: ValueSet) -> Parts:
         return _numbers(values.numbers)
     if kinds == 1 << TEXT_KIND:
         return _strings(values.strings)
-    spans, checks = _of_kinds(kinds)
     if values.lists and values.lists != ALL_LISTS:
-        return spans, [Check(RAW, contained, values)]
+        return [], [Check(RAW, contained, values)]
+    denied = _denied(values) if kinds == EVERY_KIND & ~1 else None
+    if denied is not None:
+        return [], [denied]
+    checks = _of_kinds(kinds)
     if values.numbers and values.numbers != ALL_NUMBERS:
         checks.append(_no_number(line.complement(values.numbers, line.NUMBER_BOTTOM)))
     if values.strings and not values.strings.is_everything:
         checks.append(_no_string(values.strings.complement()))
-    return spans, checks
+    return [], checks
+
+
+def _denied(values: ValueSet) -> Check | None:
+    """What is there and is not one of some values, as one check; None where it takes more."""
+    numbers, strings = values.numbers == ALL_NUMBERS, values.strings.is_everything
+    if strings and not numbers:
+        check = _no_number(line.complement(values.numbers, line.NUMBER_BOTTOM))
+    elif numbers and not strings:
+        check = _no_string(values.strings.complement())
+    else:
+        return None
+    if check.make not in _THERE:
+        return None
+    return Check(check.view, _THERE[check.make], (check.argument, BLANKS[check.view]))
 
 
 def atom_check(atom: Atom, holds: bool) -> Check:
@@ -105,6 +124,12 @@ def keys(values: ValueSet) -> list[Any] | None:
     flags = values.flags
     singles = [key for flag, key in ((FLAG_NULL, None), (FLAG_FALSE, FALSE), (FLAG_TRUE, TRUE)) if flags & flag]
     return [*singles, *numbers, *strings]
+
+
+def pair(values: ValueSet) -> str | None:
+    """Two characters that every member has in it, where all members are strings and this is what is known of them."""
+    verb, inner = _simple_like(values.strings)
+    return inner[:2] if verb is has and len(inner) > 1 and _kinds(values) == 1 << TEXT_KIND else None
 
 
 def number_points(cuts: NumberCuts) -> list[Number] | None:
@@ -142,13 +167,8 @@ def _kinds(values: ValueSet) -> int:
     return kinds | bool(values.lists) << LIST_KIND | bool(flags & FLAG_MAP) << MAP_KIND
 
 
-def _of_kinds(kinds: int) -> Parts:
-    if kinds == EVERY_KIND:
-        return [], []
-    first, last = (kinds & -kinds).bit_length() - 1, kinds.bit_length() - 1
-    spans = [Span(KINDS, KIND, first, last)]
-    gapless = kinds == (2 << last) - (1 << first)
-    return spans, [] if gapless else [Check(KIND, of_kinds, kinds)]
+def _of_kinds(kinds: int) -> list[Check]:
+    return [] if kinds == EVERY_KIND else [Check(KIND, of_kinds, kinds)]
 
 
 def _numbers(cuts: NumberCuts) -> Parts:
@@ -172,7 +192,7 @@ def _no_number(cuts: NumberCuts) -> Check:
 
 def _strings(strings: StringSet) -> Parts:
     if strings.automaton is not None:
-        return _with_stem(strings.automaton), [_pattern(strings)]
+        return [_pattern_span(strings)], [_pattern(strings)]
     cuts = strings.cuts
     span, exact = _text_span(cuts[0], cuts[-1] if len(cuts) % 2 == 0 else None)
     if len(cuts) <= 2:
@@ -190,17 +210,30 @@ def _text_span(first: str, last: str | None) -> tuple[Span, bool]:
     return Span(PREFIX if first else ONE_SIDED, TEXT, first, last), False
 
 
-def _with_stem(automaton: Automaton) -> list[Span]:
-    """A span around the strings that begin as all those of `automaton` do."""
+def _pattern_span(strings: StringSet) -> Span:
+    """A span around a pattern: by what its strings end with, or by what they begin with."""
+    verb, inner = _simple_like(strings)
+    stem = inner[::-1] if verb is ends else _automaton_stem(strings.automaton)
+    span, _ = _text_span(stem, line.after_prefix(stem))
+    return span._replace(view=REVERSED) if verb is ends else span
+
+
+def _automaton_stem(automaton: Automaton) -> str:
+    """What all strings of the set begin with."""
     state, stem = 0, ""
     while not automaton.accepting[state]:
-        moves = list(zip(automaton.starts[state], (*automaton.starts[state][1:], END), automaton.targets[state]))
-        alive = [move for move in moves if automaton.targets[move[2]] != (move[2],) or automaton.accepting[move[2]]]
+        starts, targets = automaton.starts[state], automaton.targets[state]
+        ends_at = (*starts[1:], END)
+        alive = [(a, b, to) for a, b, to in zip(starts, ends_at, targets, strict=True) if not _is_dead(automaton, to)]
         if len(alive) != 1 or alive[0][1] - alive[0][0] != 1:
             break
         stem += chr(alive[0][0])
         state = alive[0][2]
-    return [_text_span(stem, line.after_prefix(stem))[0]]
+    return stem
+
+
+def _is_dead(automaton: Automaton, state: int) -> bool:
+    return automaton.targets[state] == (state,) and not automaton.accepting[state]
 
 
 def _no_string(strings: StringSet) -> Check:
@@ -215,12 +248,18 @@ def _no_string(strings: StringSet) -> Check:
 
 def _pattern(strings: StringSet) -> Check:
     """A pattern, by a method of str where one says it."""
+    verb, inner = _simple_like(strings)
+    return Check(TEXT, accepted, strings.automaton) if verb is None else Check(TEXT, verb, inner)
+
+
+def _simple_like(strings: StringSet) -> tuple[Callable[[int, str], Test] | None, str]:
+    """`ends` or `has` with its text, for what was written as LIKE '%text' or LIKE '%text%'."""
     origin = strings.origin
-    if isinstance(origin, Pattern) and origin.verb == "LIKE" and origin.escape is None and origin.text[:1] == "%":
+    if strings.automaton is not None and isinstance(origin, Pattern) and origin.verb == "LIKE" and origin.escape is None:
         inner = origin.text.strip("%")
-        if inner and "%" not in inner and "_" not in inner:
-            return Check(TEXT, has if origin.text[-1] == "%" else ends, inner)
-    return Check(TEXT, accepted, strings.automaton)
+        if inner and "%" not in inner and "_" not in inner and origin.text[0] == "%":
+            return (has if origin.text[-1] == "%" else ends), inner
+    return None, ""
 
 
 # --- checks: the argument is bound as a default, which is the fastest and smallest closure there is ---
@@ -246,6 +285,21 @@ def one_of(slot: int, members: frozenset[Any]) -> Test:
 
 def none_of(slot: int, members: frozenset[Any]) -> Test:
     return lambda v, s=slot, members=members: v[s] not in members  # type: ignore[misc]
+
+
+def outside_there(slot: int, ends_and_gone: tuple[tuple[Any, Any], Any]) -> Test:
+    (low, high), gone = ends_and_gone
+    return lambda v, s=slot, low=low, high=high, gone=gone: not low <= v[s] <= high and v[s] is not gone  # type: ignore[misc]
+
+
+def differs_there(slot: int, other_and_gone: tuple[Any, Any]) -> Test:
+    other, gone = other_and_gone
+    return lambda v, s=slot, other=other, gone=gone: v[s] != other and v[s] is not gone  # type: ignore[misc]
+
+
+def none_of_there(slot: int, members_and_gone: tuple[frozenset[Any], Any]) -> Test:
+    members, gone = members_and_gone
+    return lambda v, s=slot, members=members, gone=gone: v[s] not in members and v[s] is not gone  # type: ignore[misc]
 
 
 def of_kinds(slot: int, kinds: int) -> Test:
@@ -294,3 +348,7 @@ def contained(slot: int, values: ValueSet) -> Test:
 def atom_holds(slot: int, literal: tuple[Atom, bool]) -> Test:
     atom, holds = literal
     return lambda v, s=slot, atom=atom, holds=holds: atom.matches(v[s]) is holds  # type: ignore[misc]
+
+
+_THERE = {outside: outside_there, differs: differs_there, none_of: none_of_there}
+"""The same checks, false also where the path is missing."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from vestnik.matching.buckets import Bucket, put, scan_bucket, take
-from vestnik.matching.constraints import keys
-from vestnik.matching.paths import EACH, Paths, Steps
-from vestnik.matching.rows import Row, make_row, release_views
+from vestnik.matching.buckets import Bucket, put, take
+from vestnik.matching.constraints import keys, pair
+from vestnik.matching.marks import Marks
+from vestnik.matching.paths import EACH, PAIRS, Paths, Steps
+from vestnik.matching.rows import Row, make_row, release_views, scan
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -32,10 +33,10 @@ class Access(NamedTuple):
     """Buckets to file a box under. At `settled`, whoever finds the box there need not look at the value again."""
 
     keys: list[Key]
-    settled: Path | None
+    settled: Path | None = None
 
 
-EVERY_EVENT = Access([], None)
+EVERY_EVENT = Access([])
 
 
 class Filed(NamedTuple):
@@ -53,6 +54,7 @@ class Matcher(Generic[Id]):
         self._filters: dict[Id, Filter] = {}
         self._filed: dict[Id, tuple[Filed, ...]] = {}
         self._paths = Paths()
+        self._marks = Marks()
         self._rest: Bucket = []
 
     def __len__(self) -> int:
@@ -81,10 +83,15 @@ class Matcher(Generic[Id]):
         """The ids of the filters that match `event`."""
         values, found = self._paths.read(event)
         found.append(self._rest)
-        hits: set[Any] = set()
+        candidates: list[Row] = []
+        tables = None
         for bucket in found:
-            hits.update(scan_bucket(bucket, values))
-        return hits
+            if type(bucket) is list:
+                candidates += bucket
+            else:
+                tables = tables or self._marks.tables(values)
+                candidates += bucket.candidates(values, tables)
+        return set(scan(candidates, values))
 
     def _file(self, box: Box, id: Id) -> Filed:
         accesses = _accesses(box)
@@ -93,9 +100,9 @@ class Matcher(Generic[Id]):
         row = make_row(self._paths, box, access.settled, id)
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
-            buckets[key] = put(buckets.get(key, []), row)
+            buckets[key] = put(buckets.get(key, []), row, self._marks)
         if not access.keys:
-            self._rest = put(self._rest, row)
+            self._rest = put(self._rest, row, self._marks)
         return Filed(box, choice, row)
 
     def _unfile(self, filed: Filed) -> None:
@@ -103,17 +110,17 @@ class Matcher(Generic[Id]):
         access = _accesses(box)[choice]
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
-            left = take(buckets.pop(key), row)
+            left = take(buckets.pop(key), row, self._marks)
             if left:
                 buckets[key] = left
             else:
                 self._paths.prune(path)
         if not access.keys:
-            self._rest = take(self._rest, row)
+            self._rest = take(self._rest, row, self._marks)
         release_views(self._paths, box, access.settled)
 
     def _crowd(self, access: Access) -> tuple[int, int]:
-        """How many rows are in the buckets of an access already; among equals, more buckets at its paths are better."""
+        """How many rows the buckets of an access have; among equals, more buckets at its paths are better."""
         rows = buckets = 0
         for path, key in access.keys:
             node = self._paths.find(path)
@@ -139,8 +146,16 @@ def _accesses(box: Box) -> list[Access]:
         if single is not None:
             found.append(Access([(path, key) for key in single], path))
         elif values.lists and values.lists != ALL_LISTS:
-            found += [Access(into, None) for into in _element_keys(path, values)]
+            found += [Access(into) for into in _element_keys(path, values)]
     return found or [EVERY_EVENT]
+
+
+def _pair_keys(box: Box) -> Iterator[Key]:
+    """Two characters in a string, of which there are many in each: used where nothing else selects."""
+    for path, values in box.sets:
+        found = pair(values)
+        if found is not None:
+            yield (*path, PAIRS), found
 
 
 def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:

@@ -1,9 +1,10 @@
 """The loops, compiled by numba.
 
 `Tables` is a compiled index laid out flat. A box is kept under one access key (path, level, cell): its most selective
-interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key, a cluster, are in groups that
-share the path of their first test: points sorted for bisection, ranges sorted by their lower end, or none. What is
-left of a box is a run of tests. An event's ranks are one row.
+interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key are a cluster of records: two range
+tests in the record itself, the rest a run of tests. Where many records of a cluster have their first test on the same
+path they are a group, sorted by its lower end for bisection; the others are together in a mixed group.
+An event's ranks are one row.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-RANGE, NOT_RANGE, BOUNDS, PATTERN = range(4)
-POINTS, RANGES, BARE = range(3)
+RANGE, OTHER_THAN, BOUNDS, PATTERN, UNLESS = range(5)
+POINTS, RANGES, MIXED = range(3)
+FIRST_SLOT, LOW, HIGH, SECOND_SLOT, SECOND_LOW, SECOND_HIGH, TESTS_FROM, OWNER = range(8)
+"""A record: two range tests, where its further tests begin (they end where those of the next begin), and its filter, or
+~box where the box needs exact evaluation."""
+MISSING_RANK = 0
+UNKNOWN, REFUSED, ACCEPTED = range(3)
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -31,25 +37,20 @@ class Tables(NamedTuple):
     group_at: Ints  # cluster -> groups; the last cluster is for every event
     group_slot: Ints
     group_kind: Ints
-    group_plain: NDArray[np.bool_]  # no record of the group has tests or shares its filter with another
+    group_plain: NDArray[np.bool_]  # its records have one test only and do not share their filter with others
     record_at: Ints  # group -> records
-    low: Ints  # the first test of a record
-    high: Ints
-    high_sorted: Ints  # of plain ranges: the upper ends alone, for counting
-    owner: Ints  # the filter of a record, or ~box where the box needs exact evaluation
-    test_from: Ints
-    test_to: Ints
-    test_slot: Ints
-    test_kind: Ints
-    test_a: Ints
-    test_b: Ints
+    low: Ints  # lower end of a record's first test
+    high_sorted: Ints  # within each group: the upper ends alone, for counting
+    records: Ints  # columns FIRST_SLOT to OWNER; one row more than there are records
+    tests: Ints  # path, kind, and two numbers that depend on the kind
     bound_at: Ints  # bounds of sets of many intervals: positions where one steps in or out
     bounds: Ints
-    shared: NDArray[np.bool_]  # filters of more than one box
+    box_from: Ints  # boxes that others of their filter refer to: where all their tests begin
+    sizes: Ints  # path -> number of its ranks
     text_slot: Ints  # path -> its row among the text columns, or -1
     first_string: Ints  # path -> its first string rank
-    pattern_classes: Ints  # patterns: number of character classes,
-    pattern_ascii: NDArray[np.int16]  # class of each ASCII character, 128 a pattern,
+    pattern_slot: Ints  # patterns: the path that they are asked of,
+    pattern_ascii: NDArray[np.int16]  # the character class of each ASCII character, 128 a pattern,
     pattern_break_at: Ints
     pattern_breaks: Ints  # first code point of each class,
     pattern_move_at: Longs
@@ -61,10 +62,13 @@ class Tables(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """The text columns that patterns read: offsets[row, event] into `text`, in UTF-8."""
+    """The text columns that patterns read, each distinct string once."""
 
-    text: NDArray[np.uint8]
-    offsets: Longs  # rows x (events + 1)
+    text: NDArray[np.uint8]  # in UTF-8
+    at: Longs  # where each distinct string begins
+    codes: Ints  # column x event -> distinct string
+    memo_at: Longs  # where the answers of each pattern begin, so that the distinct string counts from there
+    memo: NDArray[np.uint8]  # UNKNOWN until a pattern is first asked about a string
 
 
 @njit(cache=True, nogil=True)
@@ -168,99 +172,163 @@ def _accepts(
 
 
 @njit(cache=True, nogil=True)
-def match_rows(t: Any, rows: Any, texts: Any, stamps: Any, first: int, counts: Any, out_events: Any, out_owners: Any) -> Any:
-    """Write (event, owner) pairs for the events from `first` on, in the order of events, or count them.
+def _grown(array: Any) -> Any:
+    larger = np.empty(2 * len(array), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
-    With `counts` of the length of `rows`, the number of matches of each event goes there and no pair is written; no box
-    may then need exact evaluation. Returns how many pairs were written and the first event not done: where the output
-    would overflow, the call stops before that event, and is to be repeated from there with more room.
+
+@njit(cache=True, nogil=True)
+def _order(ranks: Any, size: int) -> Any:
+    """The events in the order of their ranks, which are below `size`."""
+    if size > 8 * len(ranks):
+        return np.argsort(ranks)
+    place = np.zeros(size + 1, np.int64)
+    for rank in ranks:
+        place[rank + 1] += 1
+    place = np.cumsum(place)
+    order = np.empty(len(ranks), np.int64)
+    for event in range(len(ranks)):
+        order[place[ranks[event]]] = event
+        place[ranks[event]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _sift(row: Any, records: Any, start: int, end: int, passed: Any) -> int:
+    """Put the records from `start` to `end` whose two range tests the event passes into `passed`; how many they are.
+
+    There is no branch on the outcome of a test: mispredicting it would cost more than the test.
+    """
+    count = 0
+    for record in range(start, end):
+        first, second = row[records[record, FIRST_SLOT]], row[records[record, SECOND_SLOT]]
+        passed[count] = record
+        count += (
+            (records[record, LOW] <= first)
+            & (first <= records[record, HIGH])
+            & (records[record, SECOND_LOW] <= second)
+            & (second <= records[record, SECOND_HIGH])
+        )
+    return count
+
+
+@njit(cache=True, nogil=True)
+def match_rows(t: Any, rows: Any, texts: Any, column_from: int, first: int, counts: Any, room: int) -> Any:
+    """The (event, owner) pairs of a block of events, numbered from `first`, in no particular order.
+
+    `room` is the number of pairs expected. With `counts` of the length of `rows` the matches of each event are added there instead, and no box may need exact
+    evaluation. The events of a block are taken cluster by cluster, so that the records of a cluster stay in cache.
+    A filter is reported by the first of its boxes that matches: the test UNLESS refuses where an earlier one does.
     """
     key_slot, key_level, key_at, cells = t.key_slot, t.key_level, t.key_at, t.cells
     group_at, group_slot, group_kind, group_plain = t.group_at, t.group_slot, t.group_kind, t.group_plain
-    record_at, lows, highs, high_sorted = t.record_at, t.low, t.high, t.high_sorted
-    owners, test_from, test_to = t.owner, t.test_from, t.test_to
-    test_slot, test_kind, test_a, test_b = t.test_slot, t.test_kind, t.test_a, t.test_b
-    bound_at, bounds, shared = t.bound_at, t.bounds, t.shared
-    text_slot, first_string = t.text_slot, t.first_string
+    record_at, low, high_sorted, records, tests = t.record_at, t.low, t.high_sorted, t.records, t.tests
+    bound_at, bounds, box_from = t.bound_at, t.bounds, t.box_from
+    sizes, text_slot, first_string = t.sizes, t.text_slot, t.first_string
     ascii_class, break_at, breaks = t.pattern_ascii, t.pattern_break_at, t.pattern_breaks
     move_at, moves, state_at, accepts = t.pattern_move_at, t.pattern_moves, t.pattern_state_at, t.pattern_accepts
     pattern_none, pattern_all = t.pattern_none, t.pattern_all
-    text, text_at = texts.text, texts.offsets
+    text, text_at, codes, memo_at, memo = texts.text, texts.at, texts.codes, texts.memo_at, texts.memo
     counting = len(counts) > 0
     keys = len(key_slot)
-    room = len(out_events)
+    size = len(rows)
     written = 0
-    for event in range(first, len(rows)):
-        begun = written
-        total = 0
-        for key in range(keys + 1):
+    out_events, out_owners = np.empty(room, np.int32), np.empty(room, np.int32)
+    passed = np.empty(np.max(np.diff(record_at)) if len(record_at) > 1 else 0, np.int64)
+    order = np.arange(size)
+    sorted_slot = -1
+    for key in range(keys + 1):
+        if key < keys and key_slot[key] != sorted_slot:
+            sorted_slot = key_slot[key]
+            order = _order(rows[:, sorted_slot], sizes[sorted_slot])
+        run = 0
+        while run < size:
+            run_from = run
             if key < keys:
-                cluster = cells[key_at[key] + (rows[event, key_slot[key]] >> key_level[key])]
+                cell = rows[order[run], sorted_slot] >> key_level[key]
+                while run < size and rows[order[run], sorted_slot] >> key_level[key] == cell:
+                    run += 1
+                cluster = cells[key_at[key] + cell]
                 if cluster < 0:
                     continue
             else:
+                run = size
                 cluster = np.int32(len(group_at) - 2)
             for group in range(group_at[cluster], group_at[cluster + 1]):
-                rank = rows[event, group_slot[group]]
-                start, end = record_at[group], record_at[group + 1]
-                kind = group_kind[group]
-                last = end
-                if kind != BARE:
-                    end = np.int32(_upper(lows, start, end, rank))
-                    if kind == POINTS:
-                        start = np.int32(_upper(lows, start, end, rank - 1))
-                if counting and group_plain[group]:
-                    total += end - start
-                    if kind == RANGES:
-                        total -= _upper(high_sorted, start, last, rank - 1) - start
-                    continue
-                if not counting and written + end - start > room:
-                    return begun, event
-                for record in range(start, end):
-                    if highs[record] < rank:
-                        continue
-                    passes = True
-                    for test in range(test_from[record], test_to[record]):
-                        slot = test_slot[test]
-                        value = rows[event, slot]
-                        a, b = test_a[test], test_b[test]
-                        kind = test_kind[test]
-                        if kind == RANGE:
-                            passes = a <= value <= b
-                        elif kind == NOT_RANGE:
-                            passes = value < a or value > b
-                        elif kind == PATTERN and value >= first_string[slot]:
-                            column = text_slot[slot]
-                            passes = _accepts(
-                                text,
-                                text_at[column, event],
-                                text_at[column, event + 1],
-                                ascii_class[a * 128 : a * 128 + 128],
-                                breaks[break_at[a] : break_at[a + 1]],
-                                moves[move_at[a] : move_at[a + 1]],
-                                pattern_none[a],
-                                pattern_all[a],
-                                accepts[state_at[a] : state_at[a + 1]],
-                            )
-                        else:
-                            which = b if kind == PATTERN else a
-                            at = bound_at[which]
-                            passes = ((_upper(bounds, at, bound_at[which + 1], value) - at) & 1) == 1
-                        if not passes:
-                            break
-                    if not passes:
-                        continue
-                    owner = owners[record]
-                    if owner >= 0 and shared[owner]:
-                        if stamps[owner] == event:
+                slot_of_group, kind_of_group = group_slot[group], group_kind[group]
+                group_from, group_to = record_at[group], record_at[group + 1]
+                plain = counting and group_plain[group]
+                for at in range(run_from, run):
+                    event = order[at]
+                    start, end = group_from, group_to
+                    if kind_of_group != MIXED:
+                        rank = rows[event, slot_of_group]
+                        end = np.int32(_upper(low, start, end, rank))
+                        if kind_of_group == POINTS:
+                            start = np.int32(_upper(low, start, end, rank - 1))
+                        if plain:
+                            counts[event] += end - start
+                            if kind_of_group == RANGES:
+                                counts[event] -= _upper(high_sorted, start, group_to, rank - 1) - start
                             continue
-                        stamps[owner] = event
-                    if counting:
-                        total += 1
-                    else:
-                        out_events[written] = event
-                        out_owners[written] = owner
-                        written += 1
-        if counting:
-            counts[event] = total
-    return written, len(rows)
+                    while written + end - start > len(out_events):
+                        out_events, out_owners = _grown(out_events), _grown(out_owners)
+                    for i in range(_sift(rows[event], records, start, end, passed)):
+                        record = passed[i]
+                        test, tests_end = records[record, TESTS_FROM], records[record + 1, TESTS_FROM]
+                        earlier, earlier_end = np.int32(-1), np.int32(-1)
+                        matches = True
+                        while test < tests_end:
+                            slot, kind, a, b = tests[test, 0], tests[test, 1], tests[test, 2], tests[test, 3]
+                            value = rows[event, slot]
+                            if kind == RANGE:
+                                passes = (a <= value) & (value <= b)
+                            elif kind == OTHER_THAN:
+                                passes = (value != MISSING_RANK) & ((value < a) | (value > b))
+                            elif kind == UNLESS:
+                                earlier, earlier_end = a, b
+                                test, tests_end = box_from[a], box_from[a + 1]
+                                matches = test < tests_end
+                                continue
+                            elif kind == PATTERN and value >= first_string[slot]:
+                                code = codes[text_slot[slot], column_from + event]
+                                known = memo[memo_at[a] + code]
+                                if known == UNKNOWN:
+                                    known = REFUSED + _accepts(
+                                        text,
+                                        text_at[code],
+                                        text_at[code + 1],
+                                        ascii_class[a * 128 : a * 128 + 128],
+                                        breaks[break_at[a] : break_at[a + 1]],
+                                        moves[move_at[a] : move_at[a + 1]],
+                                        pattern_none[a],
+                                        pattern_all[a],
+                                        accepts[state_at[a] : state_at[a + 1]],
+                                    )
+                                    memo[memo_at[a] + code] = known
+                                passes = known == ACCEPTED
+                            else:
+                                which = b if kind == PATTERN else a
+                                from_ = bound_at[which]
+                                passes = ((_upper(bounds, from_, bound_at[which + 1], value) - from_) & 1) == 1
+                            if passes:
+                                test += 1
+                                matches = test < tests_end or earlier < 0
+                                continue
+                            if earlier < 0:
+                                matches = False
+                                break
+                            earlier += 1
+                            matches = True
+                            if earlier == earlier_end:
+                                break
+                            test, tests_end = box_from[earlier], box_from[earlier + 1]
+                        if matches:
+                            if counting:
+                                counts[event] += 1
+                            else:
+                                out_events[written] = first + event
+                                out_owners[written] = records[record, OWNER]
+                                written += 1
+    return out_events[:written], out_owners[:written]

@@ -1,22 +1,23 @@
 """The paths that filters name, and one pass over an event that reads them all.
 
-An event becomes a flat list of values. A path has up to four views, each a slot in that list and there only while
+An event becomes a flat list of values. A path has up to five views, each a slot in that list and there only while
 something uses it. Every view is total, so that a test needs no look at types: a comparison with what is not there is
 false.
 
 | view | holds | where there is none |
 | --- | --- | --- |
-| NUMBER | the number | NaN |
-| TEXT | the string | NO_TEXT, unequal to all and in no order, as NaN |
+| NUMBER | the number | NO_NUMBER, a NaN; another NaN where the path is missing |
+| TEXT | the string | NO_TEXT, unequal to all and in no order, as NaN; another where the path is missing |
+| REVERSED | the string backwards | the same |
 | KIND | which kind of value, 0 to 7 | 0, missing |
 | RAW | the value | MISSING |
 
-A path may also have buckets by value; the pass collects those that the event leads to.
+A path may also have buckets by value, and go on from a list to its elements or from a string to its pieces; the pass
+collects the buckets that the event leads to.
 """
 
 from __future__ import annotations
 
-from math import nan
 from typing import Any, Final, TypeAlias
 
 from vestnik.model.events import Event
@@ -24,16 +25,17 @@ from vestnik.model.frozen import FrozenDict
 from vestnik.model.spaces import DATA
 from vestnik.model.values import MISSING
 
-NUMBER, TEXT, KIND, RAW = range(4)
+NUMBER, TEXT, REVERSED, KIND, RAW = range(5)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, NUMBER_KIND, TEXT_KIND, LIST_KIND, MAP_KIND = range(8)
 
-Step: TypeAlias = "str | _Each"
+Step: TypeAlias = "str | _Into"
 Steps: TypeAlias = tuple[Step, ...]
-"""A path, or one that goes on into the elements of a list."""
+"""A path by names. It may go on from a list to EACH of its elements, and end in a string with all PAIRS of characters
+that follow one another there."""
 
 
-class _Each:
-    """The step from a list to each of its elements."""
+class _Into:
+    """A step into a list or a string."""
 
 
 class _NoText:
@@ -56,13 +58,15 @@ class _Truth:
     """The key of a boolean, which a dict would take for 0 or 1."""
 
 
-EACH: Final = _Each()
+EACH: Final = _Into()
+PAIRS: Final = _Into()
+NO_NUMBER: Final = float("nan")
 NO_TEXT: Final = _NoText()
 FALSE: Final = _Truth()
 TRUE: Final = _Truth()
 
 CONSTANT, UNUSED = 0, 1  # the slot that always holds 0, and the slot of all views that nothing uses
-_BLANKS: tuple[Any, ...] = (nan, NO_TEXT, MISSING_KIND, MISSING)
+BLANKS: tuple[Any, ...] = (float("nan"), _NoText(), _NoText(), MISSING_KIND, MISSING)
 _FIRST: tuple[Any, ...] = (0, None)
 
 
@@ -73,8 +77,8 @@ class Node:
 
     def __init__(self) -> None:
         self.children: dict[Step, Node] = {}
-        self.slots = [UNUSED] * len(_BLANKS)
-        self.users = [0] * len(_BLANKS)
+        self.slots = [UNUSED] * len(BLANKS)
+        self.users = [0] * len(BLANKS)
         self.buckets: dict[Any, Any] = {}
 
     def is_idle(self) -> bool:
@@ -124,7 +128,7 @@ class Paths:
         node = self.node(path)
         node.users[view] += 1
         if node.users[view] == 1:
-            node.slots[view] = self._new_slot(_BLANKS[view])
+            node.slots[view] = self._new_slot(BLANKS[view])
         return node.slots[view]
 
     def release(self, path: Steps, view: int) -> None:
@@ -164,34 +168,35 @@ class Paths:
 
 def _visit(node: Node, value: Any, values: list[Any], found: list[Any]) -> None:
     """Read `value`, which is at `node`, and what is below it."""
-    number, text, kind, raw = node.slots
+    number, text, reverse, kind, raw = node.slots
     values[raw] = value
-    match value:
-        case str():
-            values[text] = value
-            values[kind] = TEXT_KIND
-            key: Any = value
-        case True | False:
-            key, values[kind] = (TRUE, TRUE_KIND) if value else (FALSE, FALSE_KIND)
-        case int() | float():
-            values[number] = value
-            values[kind] = NUMBER_KIND
-            key = value
-        case None:
-            key, values[kind] = None, NULL_KIND
-        case list():
-            values[kind] = LIST_KIND
-            each = node.children.get(EACH)
-            if each is not None:
-                _visit_elements(each, value, values, found)
-            return
-        case _:
-            values[kind] = MAP_KIND
-            _visit_children(node.children, value, values, found)
-            return
-    bucket = node.buckets.get(key)
-    if bucket is not None:
-        found.append(bucket)
+    values[number] = NO_NUMBER
+    values[text] = values[reverse] = NO_TEXT
+    of = type(value)
+    if of is str:
+        values[text] = key = value
+        values[kind] = TEXT_KIND
+        if reverse != UNUSED:
+            values[reverse] = value[::-1]
+        if node.children:
+            _visit_pairs(node, value, found)
+    elif of is float or of is int:
+        values[number] = key = value
+        values[kind] = NUMBER_KIND
+    elif of is bool:
+        key, values[kind] = (TRUE, TRUE_KIND) if value else (FALSE, FALSE_KIND)
+    elif value is None:
+        key, values[kind] = None, NULL_KIND
+    elif isinstance(value, list):
+        values[kind] = LIST_KIND
+        _visit_elements(node, value, values, found)
+        return
+    else:
+        values[kind] = MAP_KIND
+        _visit_children(node.children, value, values, found)
+        return
+    if key in node.buckets:
+        found.append(node.buckets[key])
 
 
 def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[Any], found: list[Any]) -> None:
@@ -206,8 +211,18 @@ def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[
                 _visit(child, inner, values, found)
 
 
-def _visit_elements(each: Node, elements: list[Any], values: list[Any], found: list[Any]) -> None:
+def _visit_pairs(node: Node, text: str, found: list[Any]) -> None:
+    pairs = node.children.get(PAIRS)
+    if pairs is not None:
+        here = {text[i : i + 2] for i in range(len(text) - 1)}
+        found += [pairs.buckets[pair] for pair in here if pair in pairs.buckets]
+
+
+def _visit_elements(node: Node, elements: list[Any], values: list[Any], found: list[Any]) -> None:
     """Visit the elements of a list; a bucket that several lead to is found once."""
+    each = node.children.get(EACH)
+    if each is None:
+        return
     reached: list[Any] = []
     for element in elements:
         _visit(each, element, values, reached)

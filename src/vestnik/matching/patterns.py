@@ -11,30 +11,35 @@ from vestnik.model.automata import Automaton
 
 
 class PatternTables:
-    """Collects automata and numbers them."""
+    """Collects the automata that are asked of each path and numbers them."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Automaton, int] = {}
+        self._numbers: dict[tuple[int, Automaton], int] = {}
 
-    def number(self, automaton: Automaton) -> int:
-        return self._numbers.setdefault(automaton, len(self._numbers))
+    def number(self, slot: int, automaton: Automaton) -> int:
+        return self._numbers.setdefault((slot, automaton), len(self._numbers))
+
+    def slots(self) -> list[int]:
+        """The paths that patterns are asked of."""
+        return sorted({slot for slot, _ in self._numbers})
 
     def tables(self) -> dict[str, Any]:
         """The pattern arrays of `Tables`."""
-        breaks = [sorted({start for row in a.starts for start in row}) for a in self._numbers]
-        moves = [_moves(a, b) for a, b in zip(self._numbers, breaks, strict=True)]
+        automata = [automaton for _, automaton in self._numbers]
+        breaks = [sorted({start for row in a.starts for start in row}) for a in automata]
+        moves = [_moves(a, b) for a, b in zip(automata, breaks, strict=True)]
         ascii_classes = [bisect_right(b, code) - 1 for b in breaks for code in range(128)]
         return {
-            "pattern_classes": np.array([len(b) for b in breaks], np.int64),
+            "pattern_slot": np.array([slot for slot, _ in self._numbers], np.int64),
             "pattern_ascii": np.array(ascii_classes, np.int64),
             "pattern_break_at": np.cumsum([0, *map(len, breaks)]),
             "pattern_breaks": np.array([start for b in breaks for start in b], np.int64),
             "pattern_move_at": np.cumsum([0, *map(len, moves)]),
             "pattern_moves": np.array([state for m in moves for state in m], np.int64),
-            "pattern_state_at": np.cumsum([0, *(len(a.accepting) for a in self._numbers)]),
-            "pattern_accepts": np.array([accepts for a in self._numbers for accepts in a.accepting], bool),
-            "pattern_none": np.array([_sink(a, False) for a in self._numbers], np.int64),
-            "pattern_all": np.array([_sink(a, True) for a in self._numbers], np.int64),
+            "pattern_state_at": np.cumsum([0, *(len(a.accepting) for a in automata)]),
+            "pattern_accepts": np.array([accepts for a in automata for accepts in a.accepting], bool),
+            "pattern_none": np.array([_sink(a, False) for a in automata], np.int64),
+            "pattern_all": np.array([_sink(a, True) for a in automata], np.int64),
         }
 
 

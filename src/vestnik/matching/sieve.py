@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Any
 
-from vestnik.matching.paths import CONSTANT
-from vestnik.matching.rows import Row, scan
+from vestnik.matching.rows import Row, spans
 
 CAPACITY = 8192
 """Rows in a sieve: bounds the size of its integers, and so what it costs to change one of their bits."""
@@ -94,7 +93,7 @@ class Sieve:
         self._rows[place] = row
         self._places[id(row)] = place
         self._bits ^= 1 << place
-        for slot, low, high in _spans(row):
+        for slot, low, high in spans(row):
             axis = self._axes.setdefault(slot, Axis())
             axis.flip(1 << place, low, high)
             if axis.rows.bit_count() > axis.planned:
@@ -106,7 +105,7 @@ class Sieve:
         while self._rows and self._rows[-1] is None:
             self._rows.pop()
         self._bits ^= 1 << place
-        for slot, low, high in _spans(row):
+        for slot, low, high in spans(row):
             axis = self._axes[slot]
             axis.flip(1 << place, low, high)
             if not axis.rows:
@@ -117,34 +116,20 @@ class Sieve:
             (1 << place, low, high)
             for place, row in enumerate(self._rows)
             if row is not None
-            for at, low, high in _spans(row)
+            for at, low, high in spans(row)
             if at == slot
         ]
 
-    def scan(self, values: list[Any]) -> list[Hashable]:
-        """The ids of the rows that hold of an event's values."""
+    def candidates(self, values: list[Any]) -> Iterable[Any]:
+        """The rows that the cells of an event's values leave over."""
         refused = 0
         for slot, axis in self._axes.items():
             value = values[slot]
             refused |= axis.cells[bisect_right(axis.bounds, value)] if value == value else axis.rows
-        return scan(self._at(self._bits & ~refused), values)
-
-    def _at(self, bits: int) -> Iterable[Any]:
-        """The rows at the places of `bits`."""
+        bits = self._bits & ~refused
         rows = self._rows
         if bits.bit_count() * 16 > len(rows):
             return compress(rows, f"{bits:b}"[::-1].encode().translate(_DIGITS))
         octets = bits.to_bytes(len(rows) + 7 >> 3, "little")
-        return [rows[at << 3 | bit] for at in _not_zero(octets) for bit in _BITS[octets[at]]]
-
-
-def _not_zero(octets: bytes) -> Iterator[int]:
-    return (found.start() for found in _NOT_ZERO.finditer(octets))
-
-
-def _spans(row: Row) -> Iterator[tuple[int, Any, Any]]:
-    slot, low, high, other, least, most, _, _ = row
-    if slot != CONSTANT:
-        yield slot, low, high
-    if other != CONSTANT:
-        yield other, least, most
+        places = [found.start() for found in _NOT_ZERO.finditer(octets)]
+        return [rows[at << 3 | bit] for at in places for bit in _BITS[octets[at]]]

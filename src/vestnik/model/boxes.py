@@ -204,8 +204,10 @@ def join(space: Space, a: Box, b: Box) -> Box | None:
     joined: dict[Path, ValueSet] = {}
     for path in sets_a.keys() | sets_b.keys():
         x, y = projection_of(space, sets_a, path), projection_of(space, sets_b, path)
-        if x == y:
+        if x == y or (path not in sets_b and x.includes(y)):  # what b implies anyway, it may say as a does
             joined[path] = x
+        elif path not in sets_a and y.includes(x):
+            joined[path] = y
         elif differing is None:
             differing = path
             joined[path] = x.union(y)

@@ -248,13 +248,17 @@ class _Classes:
                 differing ^= lowest
         self.odd = {number: frozenset(members) for number, members in odd.items()}
 
-    def row(self, rest: int, moves: dict[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Starts and targets of a state that goes to `rest` but for the classes of `moves`."""
+    def spelt_out(self, starts: tuple[int, ...], targets: tuple[int, ...]) -> Row:
+        """The row over code points for one over numbers of classes, the rest after the last of them."""
+        rest = targets[-1]
+        runs = [run for run in zip(starts, starts[1:], targets, strict=False) if run[2] != rest]
         row = Row(rest)
-        for start, end, target in sorted([(*p, t) for c, t in moves.items() if t != rest for p in self.pieces[c]]):
+        for start, end, target in sorted(
+            [(*p, t) for low, high, t in runs for c in range(low, high) for p in self.pieces[c]]
+        ):
             row.put(start, target)
             row.put(end, rest)
-        return tuple(row.starts), tuple(row.targets)
+        return row
 
 
 class Row:
@@ -289,6 +293,16 @@ def compile_expression(expression: Expression) -> Table:
     budget = Budget()
     nfa = _Nfa(expression, budget)
     classes = _Classes(nfa.sets)
+    first, starts, targets, accepting = minimal(_subsets(nfa, classes), budget)
+    rows = []
+    for over_classes in zip(starts, targets, strict=True):
+        rows.append(classes.spelt_out(*over_classes))
+        budget.spend(len(rows[-1].starts))
+    return numbered(first, [tuple(row.starts) for row in rows], [tuple(row.targets) for row in rows], accepting)
+
+
+def _subsets(nfa: _Nfa, classes: _Classes) -> Table:
+    """The DFA whose states are the sets of positions that `nfa` may be in; its rows are over numbers of classes."""
     steps = _steps(nfa, classes)
     begin = nfa.essential(nfa.closure(nfa.first, begin=True))
     numbers = {begin: 0}
@@ -303,11 +317,16 @@ def compile_expression(expression: Expression) -> Table:
         return numbers[state]
 
     for state in states:
-        rest, moves = _moves([steps[position] for position in state], budget)
-        rows.append(classes.row(number(rest), {c: number(reached) for c, reached in moves.items()}))
-        budget.spend(20 + len(rows[-1][0]))
-    starts, targets = zip(*rows, strict=True)
-    return canonical(Table(starts, targets, tuple([0 in state for state in states])), budget)
+        reached, moves = _moves([steps[position] for position in state], nfa.budget)
+        rest = number(reached)
+        row = Row(rest)
+        for name in sorted(moves):
+            row.put(name, number(moves[name]))
+            row.put(name + 1, rest)
+        rows.append(row)
+        nfa.budget.spend(20 + len(row.starts))
+    starts = tuple([tuple(row.starts) for row in rows])
+    return Table(starts, tuple([tuple(row.targets) for row in rows]), tuple([0 in state for state in states]))
 
 
 def _steps(nfa: _Nfa, classes: _Classes) -> list[_Step]:
@@ -347,17 +366,22 @@ def canonical(table: Table, budget: Budget) -> Table:
 
     The states of `table` must all be reachable, and neighbours in a row must differ.
     """
+    return numbered(*minimal(table, budget))
+
+
+_States: TypeAlias = tuple[int, Sequence[tuple[int, ...]], Sequence[tuple[int, ...]], Sequence[bool]]
+
+
+def minimal(table: Table, budget: Budget) -> _States:
+    """The first of the states of the minimal table, in no order, and their starts, targets and acceptance."""
     block = _blocks(table, budget)
     if max(block) + 1 == len(block):
-        return numbered(0, *table)
+        return 0, *table
     chosen = {number: state for state, number in enumerate(block)}
-    rows = [_row_of_blocks(table.starts[chosen[b]], table.targets[chosen[b]], block) for b in range(len(chosen))]
-    return numbered(
-        block[0],
-        [row[::2] for row in rows],
-        [row[1::2] for row in rows],
-        [table.accepting[chosen[b]] for b in range(len(chosen))],
-    )
+    states = [chosen[number] for number in range(len(chosen))]
+    rows = [_row_of_blocks(table.starts[state], table.targets[state], block) for state in states]
+    accepting = [table.accepting[state] for state in states]
+    return block[0], [row[::2] for row in rows], [row[1::2] for row in rows], accepting
 
 
 def numbered(

@@ -5,6 +5,7 @@ Reading checks what it is given and brings it to normal form, since it comes fro
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from vestnik.errors import FilterError, PatternError
@@ -40,18 +41,19 @@ def _write_box(box: Box) -> dict[str, Any]:
 
 
 def _read_box(space: Space, data: Any) -> Box | None:
-    sets = {_read_path(path): _read_set(values) for path, values in data["sets"]}
+    sets = {_read_path(space, path): _read_set(values) for path, values in data["sets"]}
     literals = frozenset(
-        (_read_path(path), make_atom(kind, tuple(given)), bool(holds))
+        (_read_path(space, path), make_atom(kind, tuple(given)), bool(holds))
         for path, kind, given, holds in data.get("literals", ())
     )
     return make_box(space, sets, literals)
 
 
-def _read_path(names: Any) -> Path:
-    if not all(isinstance(name, str) for name in names):
+def _read_path(space: Space, names: Any) -> Path:
+    path = tuple(names)
+    if not all(isinstance(name, str) for name in path) or not space.has(path):
         raise ValueError(f"{names!r} is no path")
-    return tuple(names)
+    return path
 
 
 def _write_set(values: ValueSet) -> dict[str, Any]:
@@ -80,9 +82,13 @@ def _read_number_cut(cut: Any) -> NumberCut:
     value, side = cut
     if value is None:
         return NUMBER_BOTTOM
-    if isinstance(value, bool) or not isinstance(value, int | float) or side not in (0, 1) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or side not in (0, 1) or not _finite(value):
         raise ValueError(f"{cut!r} is no cut of the number line")
     return tidy(value), side
+
+
+def _finite(value: float) -> bool:
+    return -(2**63) <= value <= 2**63 if isinstance(value, int) else -inf < value < inf
 
 
 def _rising(cuts: list[Any]) -> tuple[Any, ...]:

@@ -185,10 +185,11 @@ def _numbers(space: Space, path: Path, name: str, values: ValueSet, points: list
     pieces = []
     bounds = space.universe(path).numbers
     for low, high in line.intervals(values.numbers):
+        first = None if low == bounds[0] else low
+        open_ended = high == bounds[-1]
         if space.is_whole(path) and high is not None:
             high = (high[0] - 1, 1)
-        first = None if low == bounds[0] else low
-        last = None if len(bounds) == 2 and values.numbers[-1] == bounds[1] and first is not None else high
+        last = None if open_ended else high
         if high is not None and low == (high[0], 0):
             points.append(_number_text(path, low[0]))
         else:
@@ -221,7 +222,7 @@ def _strings(space: Space, path: Path, name: str, strings: StringSet, points: li
     runs = line.intervals(strings.cuts)
     if space is EVENT and path == ("type",):
         for low, high in runs[:]:
-            if high == low + "\0" and (low + ".", low + "/") in runs:
+            if high == low + "\0" and (low + ".", low + "/") in runs and all(low.split(".")):
                 runs.remove((low, high))
                 runs.remove((low + ".", low + "/"))
                 pieces.append(Piece(f"type IS {_type_text(low)}"))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from vestnik.model.cuts import ALL_NUMBERS, string_range, whole_numbers
+from vestnik.model.cuts import string_range, whole_numbers
+from vestnik.model.frozen import MAX_INT
 from vestnik.model.strings import StringSet
+from vestnik.model.times import FIRST, LAST
 from vestnik.model.values import (
     ABSENT,
     ANYTHING,
@@ -46,6 +48,10 @@ class Space:
     def __reduce__(self) -> str:
         return self.name
 
+    def has(self, path: Path) -> bool:
+        """Whether `path` is a path of this space."""
+        return True
+
     def universe(self, path: Path) -> ValueSet:
         """All that can be at `path`."""
         return self._universes.get(path, ANYTHING)
@@ -59,10 +65,13 @@ class Space:
         universe = self._universes.get(path)
         if universe is None:
             return values
-        values = values.intersection(universe)
+        clipped = values.intersection(universe)
         if path in self._whole:
-            values = ValueSet(values.flags, whole_numbers(values.numbers), values.strings, values.lists)
-        return values
+            clipped = ValueSet(clipped.flags, whole_numbers(clipped.numbers), clipped.strings, clipped.lists)
+        if clipped.strings.automaton is not None:
+            strings = _as_written(clipped.strings, values.strings)
+            clipped = ValueSet(clipped.flags, clipped.numbers, strings, clipped.lists)
+        return clipped
 
     def read(self, root: Any, path: Path) -> Any:
         """The value at `path` of `root`, or MISSING."""
@@ -70,6 +79,9 @@ class Space:
 
 
 class _EventSpace(Space):
+    def has(self, path: Path) -> bool:
+        return len(path) > 1 if path[:1] == (DATA,) else len(path) == 1 and path in self._universes
+
     def read(self, root: Any, path: Path) -> Any:
         if path[0] == DATA:
             return walk(root.data, path[1:])
@@ -82,8 +94,13 @@ class _ElementSpace(Space):
         return walk(root, path)
 
 
+def _as_written(strings: StringSet, before: StringSet) -> StringSet:
+    """Clipped `strings`, written as they were before: what can be at the path at all goes without saying."""
+    return StringSet(strings.cuts, strings.automaton, before.expression)
+
+
 _NAME = ValueSet(strings=StringSet(string_range("\0", None)))
-_WHOLE = ValueSet(numbers=whole_numbers(ALL_NUMBERS))
+_INSTANT = ValueSet(FLAG_MISSING, ((FIRST, 0), (LAST + 1, 0)))
 
 EVENT = _EventSpace(
     "EVENT",
@@ -94,11 +111,11 @@ EVENT = _EventSpace(
         ("source",): _NAME,
         ("type",): _NAME,
         ("subject",): _NAME.union(ABSENT),
-        ("time",): _WHOLE.union(ABSENT),
+        ("time",): _INSTANT,
         ("priority",): ValueSet(numbers=((0, 0), (10, 0))),
-        ("seq",): ValueSet(FLAG_MISSING, ((1, 0),)),
-        ("not_before",): _WHOLE.union(ABSENT),
-        ("expires",): _WHOLE.union(ABSENT),
+        ("seq",): ValueSet(FLAG_MISSING, ((1, 0), (MAX_INT + 1, 0))),
+        ("not_before",): _INSTANT,
+        ("expires",): _INSTANT,
     },
     whole=frozenset((name,) for name in ("time", "priority", "seq", "not_before", "expires")),
 )

@@ -8,6 +8,7 @@ them, as an expression that prints; the expression takes no part in equality.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeAlias
 
 from vestnik.model import cuts as line
@@ -178,7 +179,18 @@ def _choose(automaton: Automaton, verb: str, a: StringSet, b: StringSet) -> Stri
     for operand in (a, b):
         if operand.automaton == automaton:
             return operand
-    return _of_automaton(automaton, Combination(verb, (a.expression, b.expression)))
+    return _of_automaton(automaton, _combined(verb, a.expression, b.expression))
+
+
+def _combined(verb: str, *expressions: Expression) -> Expression:
+    """The AND or OR, without nesting of the same verb, its parts once each and in a fixed order."""
+    parts = [
+        part for e in expressions for part in (e.parts if isinstance(e, Combination) and e.verb == verb else (e,))
+    ]
+    combine = line.union if verb == "OR" else line.intersection
+    cuts = [part for part in parts if isinstance(part, tuple)]
+    others = sorted({part for part in parts if not isinstance(part, tuple)}, key=repr)
+    return Combination(verb, (*([reduce(combine, cuts)] if cuts else []), *others))
 
 
 def _negated(origin: Expression) -> Expression:
