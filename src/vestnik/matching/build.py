@@ -35,6 +35,7 @@ WIDEST_KEY = 0.5
 PATTERN_SHARE = 0.3
 """What a pattern is taken to let through, for the order of tests."""
 _TOP = 2**31 - 1
+_PASSES = (0, 0, _TOP, 0)
 
 
 class Test(NamedTuple):
@@ -98,7 +99,8 @@ class _Builder:
         self._bounds: dict[tuple[tuple[int, int], ...], int] = {}
         self._exact: dict[int, Box] = {}
         self._records = _Records()
-        self._seconds: list[tuple[int, int, int]] = []
+        self._seconds: list[tuple[int, ...]] = []
+        self._more: list[list[int]] = []
         self._runs: list[list[Test]] = []
         self._referred: list[list[Test]] = []
 
@@ -136,8 +138,10 @@ class _Builder:
         first = next((test for test in tests if 0 < len(test.pieces) * len(keys) <= MOST_RECORDS), None)
         tests = [test for test in tests if test is not first]
         second = next((test for test in tests if test.kind == RANGE), None)
-        self._seconds.append((second.slot, second.a, second.b) if second else (0, 0, _TOP))
-        self._runs.append([test for test in tests if test is not second] + unless)
+        more = [test for test in tests if test.kind in (RANGE, OTHER_THAN) and test is not second][:2]
+        self._seconds.append((second.slot, second.a, second.b) if second else _PASSES[:3])
+        self._more.append([part for test in more for part in _inline(test)] + [*_PASSES] * (2 - len(more)))
+        self._runs.append([test for test in tests if test is not second and test not in more] + unless)
         for key in keys:
             for low, high in first.pieces if first else ((0, _TOP),):
                 self._record(number, key, first, low, high)
@@ -190,7 +194,8 @@ class _Builder:
         referred = self._flat(self._referred)
         exact = np.isin(box, list(self._exact))
         second = np.array(self._seconds, np.int64).reshape(-1, 3)[box]
-        alone = (run_at[:-1] == run_at[1:]) & (second[:, 2] == _TOP) & ~exact
+        more = np.array(self._more, np.int64).reshape(-1, 8)[box]
+        alone = (run_at[:-1] == run_at[1:]) & (second[:, 2] == _TOP) & (more[:, 2] == _TOP) & ~exact
         rows = np.column_stack([slot, low, high, second, run_at[:-1], np.where(exact, ~box, owners[box])])
         return _frozen(
             Tables(
@@ -202,6 +207,7 @@ class _Builder:
                 record_at=record_at,
                 low=low,
                 high_sorted=_sorted_within(high, record_at),
+                more=more,
                 records=np.vstack([rows, [0, 0, 0, 0, 0, 0, run_at[-1], 0]]),
                 tests=np.vstack([runs, referred]),
                 box_from=len(runs) + np.cumsum([0, *map(len, self._referred)]),
@@ -255,6 +261,10 @@ class _Builder:
         return rows
 
 
+def _inline(test: Test) -> tuple[int, int, int, int]:
+    return test.slot, test.a, test.b, int(test.kind == OTHER_THAN)
+
+
 def _needs_exact(box: Box) -> bool:
     return bool(box.literals) or any(values.lists and values.lists != ALL_LISTS for _, values in box.sets)
 
@@ -301,10 +311,11 @@ def _changes(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _mixed_where_few(cluster: NDArray[np.int64], kind: NDArray[np.int64], slot: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The kind of group of each record: as it asks for where enough of its cluster do, else mixed."""
+    """The kind of group of each record: as it asks for where enough of its cluster do, or all, else mixed."""
     asked = (cluster * 4 + kind) * (slot.max(initial=0) + 1) + slot
     _, which, sizes = np.unique(asked, return_inverse=True, return_counts=True)
-    return np.where(sizes[which] < SMALLEST_GROUP, MIXED, kind)
+    few = (sizes[which] < SMALLEST_GROUP) & (sizes[which] < np.bincount(cluster)[cluster])
+    return np.where(few, MIXED, kind)
 
 
 def _sorted_within(values: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ BLOCK = 8192
 
 
 _NO_COUNTS = np.zeros(0, np.int64)
+_NO_ROOM = np.zeros(1, np.int32), np.zeros(1, np.int32)
 
 
 class Pairs:
@@ -71,6 +72,8 @@ class CompiledFilters:
         built = build(f.region.boxes for _, f in named)
         self._tables, self._paths, self._lines = built.tables, built.paths, built.lines
         self._exact, self._exact_owner = built.exact, built.exact_owner
+        self._pace = 8.0
+        """Pairs an event that the last batch had: the room to reserve for the next."""
         self._doubtful = [owner for owner in set(self._exact_owner.values()) if len(named[owner][1].region.boxes) > 1]
 
     def __len__(self) -> int:
@@ -122,12 +125,14 @@ class CompiledFilters:
         return ArrowBatch(batch, self.layout)
 
     def _match(self, columns: Columns) -> Pairs:
-        found = []
-        room = 1024
+        room = 1024 + int(1.1 * self._pace * len(columns))
+        events, owners, count = np.empty(room, np.int32), np.empty(room, np.int32), 0
         for first, rows, texts, at in self._blocks(columns):
-            found.append(match_rows(self._tables, rows, texts, at, first, _NO_COUNTS, room))
-            room = max(1024, len(found[-1][0]) * 5 // 4)
-        pairs = _concatenated(found)
+            events, owners, count = match_rows(
+                self._tables, rows, texts, at, first, _NO_COUNTS, events, owners, count
+            )
+        self._pace = count / max(1, len(columns))
+        pairs = events[:count], owners[:count]
         if self._exact:
             pairs = self._settle(columns, *pairs)
         return Pairs(*pairs, len(columns))
@@ -137,7 +142,7 @@ class CompiledFilters:
             return np.bincount(self._match(columns).events, minlength=len(columns)).astype(np.int64)
         counts = np.zeros(len(columns), np.int64)
         for first, rows, texts, at in self._blocks(columns):
-            match_rows(self._tables, rows, texts, at, first, counts[first : first + len(rows)], 1)
+            match_rows(self._tables, rows, texts, at, first, counts[first : first + len(rows)], *_NO_ROOM, 0)
         return counts
 
     def _blocks(self, columns: Columns) -> Iterator[tuple[int, NDArray[np.int32], Texts, int]]:
@@ -180,13 +185,6 @@ class CompiledFilters:
         events, owners = events[keep], owners[keep]
         keep = _first_of_each(events, owners, np.isin(owners, self._doubtful), len(self.ids))
         return events[keep], owners[keep]
-
-
-def _concatenated(found: list[Any]) -> Any:
-    if len(found) == 1:
-        return found[0]
-    none = np.zeros(0, np.int32)
-    return np.concatenate([none, *(f[0] for f in found)]), np.concatenate([none, *(f[1] for f in found)])
 
 
 def _holds(box: Box, columns: Columns, event: int) -> bool:

@@ -11,26 +11,12 @@ from collections.abc import Callable
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
-from vestnik.matching.paths import (
-    BLANKS,
-    FALSE,
-    KIND,
-    LIST_KIND,
-    MAP_KIND,
-    NUMBER,
-    NUMBER_KIND,
-    RAW,
-    REVERSED,
-    TEXT,
-    TEXT_KIND,
-    TRUE,
-)
+from vestnik.matching.cells import LIST_KIND, MAP_KIND, NUMBER_KIND, TEXT_KIND
+from vestnik.matching.paths import BLANKS, FALSE, KIND, NUMBER, RAW, TEXT, TRUE
 from vestnik.model import cuts as line
-from vestnik.model.automata import Automaton
 from vestnik.model.cuts import ALL_NUMBERS, Number, NumberCut, NumberCuts
 from vestnik.model.kinds import Atom
 from vestnik.model.lists import ALL_LISTS
-from vestnik.model.nfa import END
 from vestnik.model.strings import Pattern, StringSet
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
 
@@ -72,7 +58,7 @@ class Check(NamedTuple):
 
 Parts: TypeAlias = tuple[list[Span], list[Check]]
 
-EVERY_KIND = (1 << MAP_KIND + 1) - 1
+EVERY_KIND = 255
 SINGLE, PREFIX, TWO_SIDED, ONE_SIDED = range(4)
 
 
@@ -124,12 +110,6 @@ def keys(values: ValueSet) -> list[Any] | None:
     flags = values.flags
     singles = [key for flag, key in ((FLAG_NULL, None), (FLAG_FALSE, FALSE), (FLAG_TRUE, TRUE)) if flags & flag]
     return [*singles, *numbers, *strings]
-
-
-def pair(values: ValueSet) -> str | None:
-    """Two characters that every member has in it, where all members are strings and this is what is known of them."""
-    verb, inner = _simple_like(values.strings)
-    return inner[:2] if verb is has and len(inner) > 1 and _kinds(values) == 1 << TEXT_KIND else None
 
 
 def number_points(cuts: NumberCuts) -> list[Number] | None:
@@ -192,7 +172,7 @@ def _no_number(cuts: NumberCuts) -> Check:
 
 def _strings(strings: StringSet) -> Parts:
     if strings.automaton is not None:
-        return [_pattern_span(strings)], [_pattern(strings)]
+        return [], [_pattern(strings)]
     cuts = strings.cuts
     span, exact = _text_span(cuts[0], cuts[-1] if len(cuts) % 2 == 0 else None)
     if len(cuts) <= 2:
@@ -208,32 +188,6 @@ def _text_span(first: str, last: str | None) -> tuple[Span, bool]:
     if last[-1] == "\0":
         return Span(SINGLE if first == last[:-1] else TWO_SIDED, TEXT, first, last[:-1]), True
     return Span(PREFIX if first else ONE_SIDED, TEXT, first, last), False
-
-
-def _pattern_span(strings: StringSet) -> Span:
-    """A span around a pattern: by what its strings end with, or by what they begin with."""
-    verb, inner = _simple_like(strings)
-    stem = inner[::-1] if verb is ends else _automaton_stem(strings.automaton)
-    span, _ = _text_span(stem, line.after_prefix(stem))
-    return span._replace(view=REVERSED) if verb is ends else span
-
-
-def _automaton_stem(automaton: Automaton) -> str:
-    """What all strings of the set begin with."""
-    state, stem = 0, ""
-    while not automaton.accepting[state]:
-        starts, targets = automaton.starts[state], automaton.targets[state]
-        ends_at = (*starts[1:], END)
-        alive = [(a, b, to) for a, b, to in zip(starts, ends_at, targets, strict=True) if not _is_dead(automaton, to)]
-        if len(alive) != 1 or alive[0][1] - alive[0][0] != 1:
-            break
-        stem += chr(alive[0][0])
-        state = alive[0][2]
-    return stem
-
-
-def _is_dead(automaton: Automaton, state: int) -> bool:
-    return automaton.targets[state] == (state,) and not automaton.accepting[state]
 
 
 def _no_string(strings: StringSet) -> Check:

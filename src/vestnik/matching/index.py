@@ -12,10 +12,9 @@ from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from vestnik.matching.buckets import Bucket, put, take
-from vestnik.matching.constraints import keys, pair
-from vestnik.matching.marks import Marks
-from vestnik.matching.paths import EACH, PAIRS, Paths, Steps
-from vestnik.matching.rows import Row, make_row, release_views, scan
+from vestnik.matching.constraints import keys
+from vestnik.matching.paths import EACH, Paths, Steps
+from vestnik.matching.rows import Row, Source, make_row, release_views, scan
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -39,22 +38,13 @@ class Access(NamedTuple):
 EVERY_EVENT = Access([])
 
 
-class Filed(NamedTuple):
-    """Where a box is."""
-
-    box: Box
-    choice: int  # which of the accesses of the box
-    row: Row
-
-
 class Matcher(Generic[Id]):
     """Filters by id, and for an event the ids of those that match it."""
 
     def __init__(self) -> None:
         self._filters: dict[Id, Filter] = {}
-        self._filed: dict[Id, tuple[Filed, ...]] = {}
+        self._rows: dict[Id, tuple[Row, ...]] = {}
         self._paths = Paths()
-        self._marks = Marks()
         self._rest: Bucket = []
 
     def __len__(self) -> int:
@@ -71,53 +61,52 @@ class Matcher(Generic[Id]):
         if id in self._filters:
             self.remove(id)
         self._filters[id] = wanted
-        self._filed[id] = tuple([self._file(box, id) for box in wanted.region.boxes])
+        self._rows[id] = tuple([self._file(box, id) for box in wanted.region.boxes])
 
     def remove(self, id: Id) -> None:
         """Remove a filter; KeyError where there is none of this id."""
         del self._filters[id]
-        for filed in self._filed.pop(id):
-            self._unfile(filed)
+        for row in self._rows.pop(id):
+            self._unfile(row)
 
     def match(self, event: Event) -> set[Id]:
         """The ids of the filters that match `event`."""
         values, found = self._paths.read(event)
         found.append(self._rest)
-        candidates: list[Row] = []
-        tables = None
+        few: list[Row] = []
+        hits: list[Any] = []
         for bucket in found:
             if type(bucket) is list:
-                candidates += bucket
+                few += bucket
             else:
-                tables = tables or self._marks.tables(values)
-                candidates += bucket.candidates(values, tables)
-        return set(scan(candidates, values))
+                hits += bucket.scan(values)
+        return {*hits, *scan(few, values)}
 
-    def _file(self, box: Box, id: Id) -> Filed:
+    def _file(self, box: Box, id: Id) -> Row:
         accesses = _accesses(box)
         choice = min(range(len(accesses)), key=lambda i: self._crowd(accesses[i])) if len(accesses) > 1 else 0
         access = accesses[choice]
-        row = make_row(self._paths, box, access.settled, id)
+        row = make_row(self._paths, Source(id, box, choice, access.settled))
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
-            buckets[key] = put(buckets.get(key, []), row, self._marks)
+            buckets[key] = put(buckets.get(key, []), row, self._paths)
         if not access.keys:
-            self._rest = put(self._rest, row, self._marks)
-        return Filed(box, choice, row)
+            self._rest = put(self._rest, row, self._paths)
+        return row
 
-    def _unfile(self, filed: Filed) -> None:
-        box, choice, row = filed
-        access = _accesses(box)[choice]
+    def _unfile(self, row: Row) -> None:
+        source = row[-1]
+        access = _accesses(source.box)[source.choice]
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
-            left = take(buckets.pop(key), row, self._marks)
+            left = take(buckets.pop(key), row)
             if left:
                 buckets[key] = left
             else:
                 self._paths.prune(path)
         if not access.keys:
-            self._rest = take(self._rest, row, self._marks)
-        release_views(self._paths, box, access.settled)
+            self._rest = take(self._rest, row)
+        release_views(self._paths, source)
 
     def _crowd(self, access: Access) -> tuple[int, int]:
         """How many rows the buckets of an access have; among equals, more buckets at its paths are better."""
@@ -148,14 +137,6 @@ def _accesses(box: Box) -> list[Access]:
         elif values.lists and values.lists != ALL_LISTS:
             found += [Access(into) for into in _element_keys(path, values)]
     return found or [EVERY_EVENT]
-
-
-def _pair_keys(box: Box) -> Iterator[Key]:
-    """Two characters in a string, of which there are many in each: used where nothing else selects."""
-    for path, values in box.sets:
-        found = pair(values)
-        if found is not None:
-            yield (*path, PAIRS), found
 
 
 def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:

@@ -1,7 +1,7 @@
 """The loops, compiled by numba.
 
 `Tables` is a compiled index laid out flat. A box is kept under one access key (path, level, cell): its most selective
-interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key are a cluster of records: two range
+interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key are a cluster of records: four range
 tests in the record itself, the rest a run of tests. Where many records of a cluster have their first test on the same
 path they are a group, sorted by its lower end for bisection; the others are together in a mixed group.
 An event's ranks are one row.
@@ -42,6 +42,7 @@ class Tables(NamedTuple):
     low: Ints  # lower end of a record's first test
     high_sorted: Ints  # within each group: the upper ends alone, for counting
     records: Ints  # columns FIRST_SLOT to OWNER; one row more than there are records
+    more: Ints  # a third and a fourth test: path, lower end, upper end, 1 where it is OTHER_THAN
     tests: Ints  # path, kind, and two numbers that depend on the kind
     bound_at: Ints  # bounds of sets of many intervals: positions where one steps in or out
     bounds: Ints
@@ -214,16 +215,39 @@ def _sift(row: Any, records: Any, start: int, end: int, passed: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def match_rows(t: Any, rows: Any, texts: Any, column_from: int, first: int, counts: Any, room: int) -> Any:
-    """The (event, owner) pairs of a block of events, numbered from `first`, in no particular order.
+def _sift_more(row: Any, more: Any, passed: Any, count: int) -> int:
+    """Keep those of the first `count` records in `passed` whose third and fourth test the event passes."""
+    kept = 0
+    for i in range(count):
+        record = passed[i]
+        third, fourth = row[more[record, 0]], row[more[record, 4]]
+        in_third = (more[record, 1] <= third) & (third <= more[record, 2])
+        in_fourth = (more[record, 5] <= fourth) & (fourth <= more[record, 6])
+        passed[kept] = record
+        kept += (
+            (in_third != more[record, 3])
+            & (third >= more[record, 3])
+            & (in_fourth != more[record, 7])
+            & (fourth >= more[record, 7])
+        )
+    return kept
 
-    `room` is the number of pairs expected. With `counts` of the length of `rows` the matches of each event are added there instead, and no box may need exact
+
+@njit(cache=True, nogil=True)
+def match_rows(
+    t: Any, rows: Any, texts: Any, column_from: int, first: int, counts: Any, out_events: Any, out_owners: Any, written: int
+) -> Any:
+    """Write the (event, owner) pairs of a block of events, numbered from `first`, in no particular order.
+
+    They go to the two arrays after the `written` that are there; returns the arrays, larger ones where there was no room
+    left, and how many pairs they hold now. With `counts` of the length of `rows` the matches of each event are added there instead, and no box may need exact
     evaluation. The events of a block are taken cluster by cluster, so that the records of a cluster stay in cache.
     A filter is reported by the first of its boxes that matches: the test UNLESS refuses where an earlier one does.
     """
     key_slot, key_level, key_at, cells = t.key_slot, t.key_level, t.key_at, t.cells
     group_at, group_slot, group_kind, group_plain = t.group_at, t.group_slot, t.group_kind, t.group_plain
-    record_at, low, high_sorted, records, tests = t.record_at, t.low, t.high_sorted, t.records, t.tests
+    record_at, low, high_sorted = t.record_at, t.low, t.high_sorted
+    records, more, tests = t.records, t.more, t.tests
     bound_at, bounds, box_from = t.bound_at, t.bounds, t.box_from
     sizes, text_slot, first_string = t.sizes, t.text_slot, t.first_string
     ascii_class, break_at, breaks = t.pattern_ascii, t.pattern_break_at, t.pattern_breaks
@@ -233,8 +257,6 @@ def match_rows(t: Any, rows: Any, texts: Any, column_from: int, first: int, coun
     counting = len(counts) > 0
     keys = len(key_slot)
     size = len(rows)
-    written = 0
-    out_events, out_owners = np.empty(room, np.int32), np.empty(room, np.int32)
     passed = np.empty(np.max(np.diff(record_at)) if len(record_at) > 1 else 0, np.int64)
     order = np.arange(size)
     sorted_slot = -1
@@ -274,14 +296,16 @@ def match_rows(t: Any, rows: Any, texts: Any, column_from: int, first: int, coun
                             continue
                     while written + end - start > len(out_events):
                         out_events, out_owners = _grown(out_events), _grown(out_owners)
-                    for i in range(_sift(rows[event], records, start, end, passed)):
+                    row = rows[event]
+                    count = _sift_more(row, more, passed, _sift(row, records, start, end, passed))
+                    for i in range(count):
                         record = passed[i]
                         test, tests_end = records[record, TESTS_FROM], records[record + 1, TESTS_FROM]
                         earlier, earlier_end = np.int32(-1), np.int32(-1)
                         matches = True
                         while test < tests_end:
                             slot, kind, a, b = tests[test, 0], tests[test, 1], tests[test, 2], tests[test, 3]
-                            value = rows[event, slot]
+                            value = row[slot]
                             if kind == RANGE:
                                 passes = (a <= value) & (value <= b)
                             elif kind == OTHER_THAN:
@@ -331,4 +355,4 @@ def match_rows(t: Any, rows: Any, texts: Any, column_from: int, first: int, coun
                                 out_events[written] = first + event
                                 out_owners[written] = records[record, OWNER]
                                 written += 1
-    return out_events[:written], out_owners[:written]
+    return out_events, out_owners, written

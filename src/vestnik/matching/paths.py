@@ -1,41 +1,54 @@
 """The paths that filters name, and one pass over an event that reads them all.
 
-An event becomes a flat list of values. A path has up to five views, each a slot in that list and there only while
-something uses it. Every view is total, so that a test needs no look at types: a comparison with what is not there is
-false.
+An event becomes a flat list of values. A path has some views, each a slot in that list and there only while something
+uses it. Every view is total, so that a test needs no look at types: a comparison with what is not there is false.
 
-| view | holds | where there is none |
+| view | holds | else |
 | --- | --- | --- |
 | NUMBER | the number | NO_NUMBER, a NaN; another NaN where the path is missing |
 | TEXT | the string | NO_TEXT, unequal to all and in no order, as NaN; another where the path is missing |
-| REVERSED | the string backwards | the same |
-| KIND | which kind of value, 0 to 7 | 0, missing |
+| KIND | the kind of the value | MISSING_KIND |
 | RAW | the value | MISSING |
 
-A path may also have buckets by value, and go on from a list to its elements or from a string to its pieces; the pass
-collects the buckets that the event leads to.
+Besides these a path has the cells that sieves ask for (see `cells`), and buckets by value, of which the pass collects
+those that the event leads to.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
+from vestnik.matching.cells import (
+    FALSE_KIND,
+    LIST_KIND,
+    MAP_KIND,
+    MISSING_KIND,
+    NULL_KIND,
+    NUMBER_KIND,
+    TEXT_KIND,
+    TRUE_KIND,
+    Cells,
+)
 from vestnik.model.events import Event
 from vestnik.model.frozen import FrozenDict
 from vestnik.model.spaces import DATA
 from vestnik.model.values import MISSING
 
-NUMBER, TEXT, REVERSED, KIND, RAW = range(5)
-MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, NUMBER_KIND, TEXT_KIND, LIST_KIND, MAP_KIND = range(8)
+NUMBER, TEXT, KIND, RAW = range(4)
 
-Step: TypeAlias = "str | _Into"
+SAMPLE = 128
+"""Constants of a path that are remembered, to cut it into cells by."""
+STALE = 8
+"""Cells are made anew when a path has so many times the users that it had."""
+
+
+class _Each:
+    """The step from a list to each of its elements."""
+
+
+Step: TypeAlias = str | _Each
 Steps: TypeAlias = tuple[Step, ...]
-"""A path by names. It may go on from a list to EACH of its elements, and end in a string with all PAIRS of characters
-that follow one another there."""
-
-
-class _Into:
-    """A step into a list or a string."""
+"""A path by names, which may go on from a list to its elements."""
 
 
 class _NoText:
@@ -58,31 +71,33 @@ class _Truth:
     """The key of a boolean, which a dict would take for 0 or 1."""
 
 
-EACH: Final = _Into()
-PAIRS: Final = _Into()
+EACH: Final = _Each()
 NO_NUMBER: Final = float("nan")
 NO_TEXT: Final = _NoText()
 FALSE: Final = _Truth()
 TRUE: Final = _Truth()
+BLANKS: tuple[Any, ...] = (float("nan"), _NoText(), MISSING_KIND, MISSING)
+"""What the views hold where the path is missing."""
 
 CONSTANT, UNUSED = 0, 1  # the slot that always holds 0, and the slot of all views that nothing uses
-BLANKS: tuple[Any, ...] = (float("nan"), _NoText(), _NoText(), MISSING_KIND, MISSING)
 _FIRST: tuple[Any, ...] = (0, None)
 
 
 class Node:
-    """One path: the slots of its views, its buckets by value, and the paths below it."""
+    """One path: the slots of its views, its cells, its buckets by value, and the paths below it."""
 
-    __slots__ = ("buckets", "children", "slots", "users")
+    __slots__ = ("buckets", "cells", "children", "constants", "slots", "users")
 
     def __init__(self) -> None:
         self.children: dict[Step, Node] = {}
         self.slots = [UNUSED] * len(BLANKS)
         self.users = [0] * len(BLANKS)
+        self.cells: list[Cells] = []  # those in use, the newest last
+        self.constants: list[Any] = []  # the latest of those that filters name
         self.buckets: dict[Any, Any] = {}
 
     def is_idle(self) -> bool:
-        return not (self.children or self.buckets or any(self.users))
+        return not (self.children or self.buckets or self.cells or any(self.users))
 
 
 class Paths:
@@ -96,32 +111,37 @@ class Paths:
 
     def node(self, path: Steps) -> Node:
         """The node of `path`, made where it is not there."""
-        top, path = self._top(path)
-        node = top.setdefault(path[0], Node()) if path else self._data
-        for step in path[1:]:
-            node = node.children.setdefault(step, Node())
+        if path[0] == DATA:
+            node, path = self._data, path[1:]
+        else:
+            node, path = self._envelope.setdefault(path[0], Node()), path[1:]
+        for step in path:
+            child = node.children.get(step)
+            if child is None:
+                child = node.children[step] = Node()
+            node = child
         return node
 
     def find(self, path: Steps) -> Node | None:
         """The node of `path` where it is there."""
-        top, path = self._top(path)
-        node = top.get(path[0]) if path else self._data
+        node = self._data if path[0] == DATA else self._envelope.get(path[0])
         for step in path[1:]:
             node = node and node.children.get(step)
         return node
 
     def prune(self, path: Steps) -> None:
         """Drop what is idle of `path`, from its end upwards."""
-        while path and path != (DATA,):
+        while path != (DATA,):
             node = self.find(path)
             if node is None or not node.is_idle():
                 return
-            parent = self.find(path[:-1]) if path[0] == DATA else None
-            del (self._envelope if parent is None else parent.children)[path[-1]]
+            if len(path) == 1:
+                del self._envelope[path[0]]
+                return
+            parent = self.find(path[:-1])
+            assert parent is not None
+            del parent.children[path[-1]]
             path = path[:-1]
-
-    def _top(self, path: Steps) -> tuple[dict[Step, Node], Steps]:
-        return (self._data.children, path[1:]) if path[0] == DATA else (self._envelope, path)
 
     def acquire(self, path: Steps, view: int) -> int:
         """The slot of a view, for one more user."""
@@ -137,6 +157,28 @@ class Paths:
         if not node.users[view]:
             self._drop_slot(node.slots[view])
             node.slots[view] = UNUSED
+            self.prune(path)
+
+    def note(self, path: Steps, constants: list[Any]) -> None:
+        """Remember constants that a filter names at a path in use."""
+        node = self.node(path)
+        node.constants += constants[:SAMPLE]
+        del node.constants[:-SAMPLE]
+
+    def acquire_cells(self, path: Steps) -> Cells:
+        """The newest cells of a path in use, for one more user."""
+        node = self.node(path)
+        if not node.cells or sum(node.users) > STALE * node.cells[-1].made_at:
+            node.cells.append(Cells(self._new_slot(MISSING_KIND), node.constants, sum(node.users)))
+        cells = node.cells[-1]
+        cells.users += 1
+        return cells
+
+    def release_cells(self, path: Steps, cells: Cells) -> None:
+        cells.users -= 1
+        if not cells.users:
+            self.node(path).cells.remove(cells)
+            self._drop_slot(cells.slot)
             self.prune(path)
 
     def _new_slot(self, blank: Any) -> int:
@@ -168,35 +210,45 @@ class Paths:
 
 def _visit(node: Node, value: Any, values: list[Any], found: list[Any]) -> None:
     """Read `value`, which is at `node`, and what is below it."""
-    number, text, reverse, kind, raw = node.slots
+    number, text, kind, raw = node.slots
     values[raw] = value
-    values[number] = NO_NUMBER
-    values[text] = values[reverse] = NO_TEXT
     of = type(value)
     if of is str:
+        values[number] = NO_NUMBER
         values[text] = key = value
         values[kind] = TEXT_KIND
-        if reverse != UNUSED:
-            values[reverse] = value[::-1]
-        if node.children:
-            _visit_pairs(node, value, found)
+        for cells in node.cells:
+            values[cells.slot] = cells.of_text(value)
     elif of is float or of is int:
         values[number] = key = value
+        values[text] = NO_TEXT
         values[kind] = NUMBER_KIND
-    elif of is bool:
-        key, values[kind] = (TRUE, TRUE_KIND) if value else (FALSE, FALSE_KIND)
-    elif value is None:
-        key, values[kind] = None, NULL_KIND
-    elif isinstance(value, list):
-        values[kind] = LIST_KIND
-        _visit_elements(node, value, values, found)
-        return
+        for cells in node.cells:
+            values[cells.slot] = cells.of_number(value)
     else:
-        values[kind] = MAP_KIND
-        _visit_children(node.children, value, values, found)
-        return
+        values[number] = NO_NUMBER
+        values[text] = NO_TEXT
+        code, key = _other_kind(value)
+        values[kind] = code
+        for cells in node.cells:
+            values[cells.slot] = code
+        if code == MAP_KIND:
+            _visit_children(node.children, value, values, found)
+        elif code == LIST_KIND:
+            _visit_elements(node, value, values, found)
     if key in node.buckets:
         found.append(node.buckets[key])
+
+
+def _other_kind(value: Any) -> tuple[int, Any]:
+    """The kind of what is neither string nor number, and its key; that of a map or a list is in no bucket."""
+    if value is None:
+        return NULL_KIND, None
+    if value is True:
+        return TRUE_KIND, TRUE
+    if value is False:
+        return FALSE_KIND, FALSE
+    return (LIST_KIND if isinstance(value, list) else MAP_KIND), MISSING
 
 
 def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[Any], found: list[Any]) -> None:
@@ -209,13 +261,6 @@ def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[
             child = children.get(name)
             if child is not None:
                 _visit(child, inner, values, found)
-
-
-def _visit_pairs(node: Node, text: str, found: list[Any]) -> None:
-    pairs = node.children.get(PAIRS)
-    if pairs is not None:
-        here = {text[i : i + 2] for i in range(len(text) - 1)}
-        found += [pairs.buckets[pair] for pair in here if pair in pairs.buckets]
 
 
 def _visit_elements(node: Node, elements: list[Any], values: list[Any], found: list[Any]) -> None:

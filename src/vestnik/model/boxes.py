@@ -40,10 +40,9 @@ class Box:
             atom.matches(space.read(root, path)) is holds for path, atom, holds in self.literals
         )
 
-    def sort_key(self) -> str:
-        """A text that orders boxes the same way in every process."""
-        sets = [(path, values.sort_key()) for path, values in self.sets]
-        return f"{sets!r}{sorted(self.literals)!r}" if self.literals else repr(sets)
+    def sort_key(self) -> tuple[Any, ...]:
+        """What orders boxes the same way in every process."""
+        return tuple((path, values.sort_key()) for path, values in self.sets), sorted(map(repr, self.literals))
 
 
 EVERYTHING = Box()

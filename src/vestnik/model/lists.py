@@ -32,7 +32,7 @@ class Elements(Protocol):
     def complement(self) -> Any: ...
     def includes(self, other: Any) -> bool: ...
     def is_everything(self) -> bool: ...
-    def sort_key(self) -> str: ...
+    def sort_key(self) -> tuple[Any, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +186,11 @@ def _choices(met: Elements, some: list[Elements]) -> Iterator[tuple[Elements, li
                 yield more, some[:i] + rest
 
 
-def sort_key(box: ListBox) -> str:
-    """A text that orders list boxes the same way in every process."""
-    every = "" if box.every is None else box.every.sort_key()
-    return f"{every}|{'|'.join(map(_key, box.in_order))}"
+def sort_key(box: ListBox) -> tuple[Any, ...]:
+    """What orders list boxes the same way in every process."""
+    every = () if box.every is None else (box.every.sort_key(),)
+    return every, tuple(map(_key, box.in_order))
 
 
-def _key(elements: Elements) -> str:
+def _key(elements: Elements) -> tuple[Any, ...]:
     return elements.sort_key()

@@ -7,10 +7,10 @@ OR of one piece per kind, or the denial of its complement where that is shorter.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from vestnik.model import cuts as line
-from vestnik.model import lists
 from vestnik.model.boxes import EVERYTHING, Box, Literal
 from vestnik.model.cuts import Number, NumberCut
 from vestnik.model.lexer import KEYWORDS
@@ -33,6 +33,7 @@ from vestnik.model.values import (
 )
 
 OR, AND, UNIT = 1, 2, 3
+_MEMO = 512
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _TIMES = frozenset({("time",), ("not_before",), ("expires",)})
 
@@ -291,6 +292,7 @@ def _list_box(name: str, box: ListBox) -> Piece:
     return _all_of(pieces)
 
 
+@lru_cache(_MEMO)  # a set and its complement print what they hold, and so on down: without memory that doubles at each level
 def _quantified(quantifier: str, name: str, elements: Region) -> Piece:
     text = f"{quantifier} {name}"
     boxes = elements.boxes

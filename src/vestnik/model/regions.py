@@ -98,8 +98,9 @@ class Region:
                 kept.remove(box)
         return Region(self.space, tuple(kept))
 
-    def sort_key(self) -> str:
-        return repr([box.sort_key() for box in self.boxes])
+    def sort_key(self) -> tuple[Any, ...]:
+        """What orders regions the same way in every process."""
+        return tuple(box.sort_key() for box in self.boxes)
 
 
 def _denied(space: Space, box: Box) -> list[Box]:

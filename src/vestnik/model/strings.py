@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from vestnik.model import cuts as line
 from vestnik.model.automata import Automaton
@@ -123,11 +123,11 @@ class StringSet:
             return all(p in self for p in points)
         return self == other or _automaton(self).includes(_automaton(other))
 
-    def sort_key(self) -> str:
-        """A text that orders string sets the same way in every process."""
+    def sort_key(self) -> tuple[Any, ...]:
+        """What orders string sets the same way in every process."""
         if self.automaton is None:
-            return repr(self.cuts)
-        return repr((self.automaton.starts, self.automaton.targets, self.automaton.accepting))
+            return 0, self.cuts
+        return 1, self.automaton.starts, self.automaton.targets, self.automaton.accepting
 
     @property
     def is_everything(self) -> bool:

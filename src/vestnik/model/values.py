@@ -85,10 +85,9 @@ class ValueSet:
             and list_sets.includes(self.lists, other.lists)
         )
 
-    def sort_key(self) -> str:
-        """A text that orders value sets the same way in every process."""
-        lists = [list_sets.sort_key(box) for box in self.lists]
-        return f"{self.flags},{self.numbers!r},{self.strings.sort_key()},{lists!r}"
+    def sort_key(self) -> tuple[Any, ...]:
+        """What orders value sets the same way in every process."""
+        return self.flags, self.numbers, self.strings.sort_key(), tuple(map(list_sets.sort_key, self.lists))
 
 
 NOTHING = ValueSet()

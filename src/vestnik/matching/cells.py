@@ -1,0 +1,100 @@
+"""Cells: a coarse view of a path, good enough to decide most questions about a value set.
+
+The universe of a path is cut into cells: one for each kind of value that has no order, some for strings and some for
+numbers, at quantiles of the constants that filters name. Of a cell, a value set holds all values, or none, or it is
+unsure. Where the cells are cut changes what matching costs, never an answer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from vestnik.model import cuts as line
+from vestnik.model.automata import Automaton
+from vestnik.model.lists import ALL_LISTS
+from vestnik.model.nfa import END
+from vestnik.model.strings import StringSet
+from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
+
+SURE, REFUSED, UNSURE = range(3)
+
+MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
+"""The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
+
+CELLS = 16
+"""Cells that strings, and numbers, are cut into."""
+
+
+class Cells:
+    """The cells of one path. Which of them an event's value is in stands in `slot` of the event's values."""
+
+    __slots__ = ("made_at", "numbers", "slot", "texts", "users")
+
+    def __init__(self, slot: int, constants: list[Any], made_at: int) -> None:
+        self.slot = slot
+        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)])
+        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)])
+        self.made_at = made_at
+        self.users = 0
+
+    def of_text(self, text: str) -> int:
+        return TEXT_KIND + bisect_right(self.texts, text)
+
+    def of_number(self, number: float) -> int:
+        return NUMBER_KIND + len(self.texts) + bisect_right(self.numbers, number)
+
+    def verdicts(self, values: ValueSet) -> list[int]:
+        """What `values` says of each cell."""
+        flags = values.flags
+        kinds = [SURE if flags & flag else REFUSED for flag in (FLAG_MISSING, FLAG_NULL, FLAG_FALSE, FLAG_TRUE)]
+        lists = REFUSED if not values.lists else SURE if values.lists == ALL_LISTS else UNSURE
+        maps = SURE if flags & FLAG_MAP else REFUSED
+        numbers = _verdicts([line.NUMBER_BOTTOM, *[(bound, 0) for bound in self.numbers]], values.numbers)
+        return [*kinds, lists, maps, *self._of_strings(values.strings), *numbers]
+
+    def _of_strings(self, strings: StringSet) -> list[int]:
+        bounds = [line.STRING_BOTTOM, *self.texts]
+        if strings.automaton is None:
+            return _verdicts(bounds, strings.cuts)
+        stem = _stem(strings.automaton)
+        around = _verdicts(bounds, line.string_range(stem, line.after_prefix(stem)))
+        return [verdict or UNSURE for verdict in around]
+
+
+def constants(values: ValueSet) -> list[Any]:
+    """The ends of what `values` holds of strings and numbers."""
+    return [*values.strings.cuts, *[value for value, _ in values.numbers if value != line.NUMBER_BOTTOM[0]]]
+
+
+def _quantiles(constants: list[Any]) -> list[Any]:
+    """At most CELLS - 1 bounds; a cell holds what is at or above one and below the next."""
+    ordered = sorted(constants)
+    return sorted({ordered[len(ordered) * i // CELLS] for i in range(1, CELLS)}) if ordered else []
+
+
+def _verdicts(starts: list[Any], cuts: tuple[Any, ...]) -> list[int]:
+    """What the set of `cuts` says of the cells that begin at `starts`."""
+    ends = [*[bisect_left(cuts, start) for start in starts[1:]], len(cuts)]
+    begins = [bisect_right(cuts, start) for start in starts]
+    return [
+        UNSURE if end > begin else SURE if begin & 1 else REFUSED for begin, end in zip(begins, ends, strict=True)
+    ]
+
+
+def _stem(automaton: Automaton) -> str:
+    """What all strings of the set begin with."""
+    state, stem = 0, ""
+    while not automaton.accepting[state]:
+        starts, targets = automaton.starts[state], automaton.targets[state]
+        moves = zip(starts, (*starts[1:], END), targets, strict=True)
+        alive = [(code, end, to) for code, end, to in moves if not _is_dead(automaton, to)]
+        if len(alive) != 1 or alive[0][1] - alive[0][0] != 1:
+            break
+        stem += chr(alive[0][0])
+        state = alive[0][2]
+    return stem
+
+
+def _is_dead(automaton: Automaton, state: int) -> bool:
+    return automaton.targets[state] == (state,) and not automaton.accepting[state]
