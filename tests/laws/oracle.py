@@ -114,8 +114,8 @@ def test_holds(test: Test, value: Any) -> bool:
         case syntax.Comparison(operator, literal):
             return comparable(value, literal) and _ORDERS[operator](value, literal)
         case syntax.Between(low, high, negated):
-            inside = comparable(value, low) and comparable(value, high) and ge(value, low) and le(value, high)
-            return inside is not negated
+            ends: tuple[Any, Any] = low, high
+            return (comparable(value, low) and ends[0] <= value <= ends[1]) is not negated
         case syntax.In(literals, negated):
             return any(equal(value, literal) for literal in literals) is not negated
         case syntax.PatternTest(verb, pattern, escape, negated):

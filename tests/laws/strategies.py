@@ -13,7 +13,7 @@ from functools import cached_property
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
-from hypothesis import reject, settings
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from vestnik import Event, Filter, FilterTooComplex
@@ -34,7 +34,9 @@ NUMBERS = (
 )  # fmt: skip
 SCALARS: tuple[Scalar, ...] = (*STRINGS, *NUMBERS, None, True, False)
 TYPES = ("t", "t.u", "t.u.v", "x y", "t.é", "is", "u")
-LIKES = ("%", "_", "a%", "%a", "%a%", "a_", "_b%", "ab", "", "a%b", "%%a", "é%", "/a%", "a\U0010ffff%", "%\0", "__", "%_%")
+LIKES = (
+    "%", "_", "a%", "%a", "%a%", "a_", "_b%", "ab", "", "a%b", "%%a", "é%", "/a%", "a\U0010ffff%", "%\0", "__", "%_%",
+)  # fmt: skip
 ESCAPED = (("!%", "!"), ("a!_%", "!"), ("!!%", "!"), ("%%_", "%"), ("\\%%", "\\"), ("a__", "_"), ("'%'_", "'"))
 GLOBS = ("**", "*", "a", "/a/*", "/a/**", "**/b", "/*/b", "a*", "/**/b", "**/a/**", "", "/", "a/**/b", "*a*/b", "**/")
 REGEXES = (
@@ -57,12 +59,6 @@ PATTERNS = (
     *(("MATCHES", text, None) for text in REGEXES),
 )
 Leaf: TypeAlias = syntax.Condition | syntax.Quantified | syntax.Added
-
-
-def share(part: int) -> settings:
-    """For a law whose examples cost more: one part in `part` of the examples that the profile gives."""
-    return settings(max_examples=max(20, settings.default.max_examples // part) if settings.default else 100)
-
 
 Option = TypeVar("Option")
 _BELOW = [st.integers(0, n - 1) for n in range(1, 200)]
@@ -124,7 +120,7 @@ def vocabulary(pick: Pick, added: bool) -> Vocabulary:
 # --- trees ---
 
 
-def test(pick: Pick, words: Vocabulary, of_type: bool = False) -> Test:
+def condition(pick: Pick, words: Vocabulary, of_type: bool = False) -> Test:
     """What can be said of a value; with `of_type`, of the envelope's type."""
     if of_type and pick.chance():
         return syntax.IsType(pick.one(TYPES))
@@ -144,9 +140,6 @@ def test(pick: Pick, words: Vocabulary, of_type: bool = False) -> Test:
             return syntax.IsKind(pick.one(KINDS), pick.chance())
 
 
-test.__test__ = False  # type: ignore[attr-defined]
-
-
 def _ordered(literal: Scalar) -> str | int | float:
     return 1 if literal is None or isinstance(literal, bool) else literal
 
@@ -163,13 +156,13 @@ def leaf(pick: Pick, words: Vocabulary, deep: int = 0, path: Path | None = None)
         case 2 | 3 | 4 if deep < 2 and (deep or path[0] == "data"):
             return quantified(pick, words, path, deep)
         case _:
-            return syntax.Condition(path, test(pick, words, of_type=not deep and path == ("type",)))
+            return syntax.Condition(path, condition(pick, words, of_type=not deep and path == ("type",)))
 
 
 def quantified(pick: Pick, words: Vocabulary, path: Path, deep: int) -> syntax.Quantified:
     quantifier = pick.one(["ANY", "ALL"])
     if pick.chance():
-        return syntax.Quantified(quantifier, path, syntax.Condition((), test(pick, words)), False)
+        return syntax.Quantified(quantifier, path, syntax.Condition((), condition(pick, words)), False)
     inner = tree(pick, words, deep + 1, 3)
     return syntax.Quantified(quantifier, path, inner, not mentions_element(inner))
 
@@ -235,9 +228,7 @@ class _Writer:
             case syntax.And(parts) | syntax.Or(parts):
                 word = self._word("AND" if isinstance(node, syntax.And) else "OR")
                 tight = syntax.Or if isinstance(node, syntax.And) else syntax.Constant
-                texts = [
-                    self._unit(part, in_element, isinstance(part, (tight, type(node)))) for part in parts
-                ]
+                texts = [self._unit(part, in_element, isinstance(part, (tight, type(node)))) for part in parts]
                 return f"{self._blank()}{word}{self._blank()}".join(texts)
             case syntax.Not(inner):
                 return f"{self._word('NOT')} {self._unit(inner, in_element, isinstance(inner, syntax.And | syntax.Or))}"

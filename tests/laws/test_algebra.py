@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 from hypothesis import assume, given, note, reject
+
 from laws.oracle import holds
 from laws.strategies import Case, cases, neighbours, text_of
 from laws.universe import TooLarge, Universe, as_event, universe
-
 from vestnik import Filter, FilterTooComplex
 from vestnik.model.parser import parse
 from vestnik.model.syntax import Node

@@ -6,6 +6,7 @@ knows a few literals of each sort, so that it can also say where only a pattern,
 
 from __future__ import annotations
 
+import pickle
 import re
 import time
 from functools import cache
@@ -16,10 +17,10 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import LarkError
-from laws.strategies import Case, Pick, cases, text_of
 
+from laws.strategies import Case, Pick, cases, text_of
 from vestnik import Filter, FilterError, FilterSyntaxError, FilterTooComplex
-from vestnik.model.parser import DEEPEST, parse
+from vestnik.model.parser import DEEPEST, DEEPEST_LISTS, parse
 
 SOON = 5.0
 """Seconds of CPU; what is refused takes milliseconds, and the limits allow about one second."""
@@ -44,11 +45,14 @@ def try_to_parse(text: str) -> Filter | FilterError:
 
 # --- any text ---
 
-TOKENS = (
-    "a b.c data.type type subject time priority source.x data @ . , ( ) ( ) = != < <= > >= 0 1 -1 1.5 1e300 1e999 01 1. "
-    "99999999999999999999 'x' '' 'a%' '[' '**a' ' \" \"odd\" \"\" AND OR NOT AND OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES "
-    "EXISTS IS NULL BOOLEAN NUMBER STRING LIST MAP ANY ALL TRUE FALSE TIMESTAMP OVERLAPS( a.b.c [ ] { } ; # \\ \0 \ud800"
-).split(" ")
+TOKENS = [
+    *"a b.c data.type type subject time priority source.x data @ . , ( ) ( ) = != < <= > >= a.b.c [ ] { } ; #".split(),
+    *"0 1 -1 1.5 1e300 1e999 01 1. 99999999999999999999 'x' '' 'a%' '[' '**a' ' \" \"odd\" \"\" \\ \0 \ud800".split(
+        " "
+    ),
+    *"AND OR NOT AND OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES EXISTS IS ANY ALL TRUE FALSE TIMESTAMP".split(),
+    *"OVERLAPS( NULL BOOLEAN NUMBER STRING LIST MAP".split(),
+]
 
 
 @given(st.text(max_size=200))
@@ -83,7 +87,7 @@ start: filter
 filter: conjunct ("OR" conjunct)*
 conjunct: unit ("AND" unit)*
 unit: NOT unit | "(" filter ")" | TRUE | FALSE | EXISTS path | quantifier path test | quantifier path "(" e_filter ")"
-    | path test | TYPE IS type_name | KIND "(" path "," filter_text ")"
+    | path test | TYPE IS type_name | TYPE IS NOT? kind | KIND "(" path "," filter_text ")"
 
 e_filter: e_conjunct ("OR" e_conjunct)*
 e_conjunct: e_unit ("AND" e_unit)*
@@ -126,14 +130,15 @@ AND_.4: /AND(?!\w)/i
 KEYWORDS
 %ignore /\s+/
 """
-WORDS = (
-    "OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES EXISTS IS NULL BOOLEAN NUMBER STRING LIST MAP ANY ALL TRUE FALSE TIMESTAMP"
-).split()
-SOUP = (
-    "a b a.b data.type data.a type type subject time data source.x \"type\" \"odd name\" @ @ . , ( ) ( ) = != < <= > >= 0 -1.5"
-    " '' 'x' '!' 'a = 1' '2024-05-01T12:30:00Z' AND OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES EXISTS IS NULL MAP ANY ALL"
-    " TRUE TIMESTAMP overlaps OVERLAPS( ),( market.quote"
-)
+WORDS = """
+    OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES EXISTS IS NULL BOOLEAN NUMBER STRING LIST MAP ANY ALL TRUE FALSE
+    TIMESTAMP
+""".split()
+SOUP = """
+    a b a.b data.type data.a type type subject time data source.x "type" "odd name" market.quote overlaps OVERLAPS(
+    @ @ . , ( ) ( ) ),( = != < <= > >= 0 -1.5 '' 'x' '!' 'a = 1' '2024-05-01T12:30:00Z'
+    AND OR NOT BETWEEN IN LIKE ESCAPE GLOB MATCHES EXISTS IS NULL MAP ANY ALL TRUE TIMESTAMP
+"""
 PIECE = re.compile(r"""'[^']*'|"[^"]*"|-?[0-9.]+|\w+(?:\.\w+)*\(?|<=|>=|!=|\),\(|\S""")
 
 
@@ -160,15 +165,48 @@ def parser_accepts(text: str) -> bool:
     return True
 
 
-SENTENCES = (
-    "a = 1", "a != 'x'", "a < 'x'", "a >= -1.5", "a IN ( 0 , 'x' , TRUE , NULL )", "a NOT IN ( 0 )", "a BETWEEN 0 AND 0",
-    "a NOT BETWEEN 'x' AND ''", "a BETWEEN TIMESTAMP '2024-05-01T12:30:00Z' AND 0", "a LIKE 'x'", "a NOT LIKE 'x' ESCAPE '!'",
-    "a LIKE '!' ESCAPE 'x'", "a GLOB 'x'", "a NOT GLOB 'x'", "a MATCHES 'x'", "a NOT MATCHES ''", "a IS NULL", "a IS NOT MAP",
-    "type IS market.quote", "type IS 'x'", "\"type\" IS a", "type IS STRING", "type = 'x'", "EXISTS a.b", "EXISTS data.a",
-    "ANY a = 0", "ALL a.b IN ( 0 )", "ANY a ( b = 0 AND @ IS MAP )", "ALL a ( ANY b ( @ = 0 ) OR TRUE )", "NOT a = 0",
-    "NOT NOT ( a = 0 OR b = 0 )", "TRUE", "FALSE", "OVERLAPS( a , 'a = 1' )", "overlaps = 0", "a = TRUE AND b = NULL OR a < 0",
-    "ANY a ( OVERLAPS( @ , 'a = 1' ) )", "ANY a ( type = 0 )", "time > TIMESTAMP '2024-05-01T12:30:00Z'", "subject = ''",
-)  # fmt: skip
+SENTENCES = """
+a = 1
+a != 'x'
+a < 'x'
+a >= -1.5
+a IN ( 0 , 'x' , TRUE , NULL )
+a NOT IN ( 0 )
+a BETWEEN 0 AND 0
+a NOT BETWEEN 'x' AND ''
+a BETWEEN TIMESTAMP '2024-05-01T12:30:00Z' AND 0
+a LIKE 'x'
+a NOT LIKE 'x' ESCAPE '!'
+a LIKE '!' ESCAPE 'x'
+a GLOB 'x'
+a NOT GLOB 'x'
+a MATCHES 'x'
+a NOT MATCHES ''
+a IS NULL
+a IS NOT MAP
+type IS market.quote
+type IS 'x'
+"type" IS a
+type IS STRING
+type = 'x'
+EXISTS a.b
+EXISTS data.a
+ANY a = 0
+ALL a.b IN ( 0 )
+ANY a ( b = 0 AND @ IS MAP )
+ALL a ( ANY b ( @ = 0 ) OR TRUE )
+NOT a = 0
+NOT NOT ( a = 0 OR b = 0 )
+TRUE
+FALSE
+OVERLAPS( a , 'a = 1' )
+overlaps = 0
+a = TRUE AND b = NULL OR a < 0
+ANY a ( OVERLAPS( @ , 'a = 1' ) )
+ANY a ( type = 0 )
+time > TIMESTAMP '2024-05-01T12:30:00Z'
+subject = ''
+""".strip().splitlines()
 
 
 @st.composite
@@ -260,7 +298,10 @@ def test_a_limit_is_named_just_beyond_it(limit: str, allowed: int, text: Any) ->
     [
         ("automaton positions", "a MATCHES '(abc){999}(abcd){999}'"),
         ("automaton construction steps", f"a LIKE '%a{'_' * 40}'"),
-        ("steps of box algebra", f"NOT ({' OR '.join(f'ANY a{i} (b = {i} AND c = 1)' for i in range(8))} OR {many_boxes(8)})"),
+        (
+            "steps of box algebra",
+            f"NOT ({' OR '.join(f'ANY a{i} (b = {i} AND c = 1)' for i in range(8))} OR {many_boxes(8)})",
+        ),
     ],
 )
 def test_costly_patterns_and_combinations_are_refused(limit: str, text: str) -> None:
@@ -271,20 +312,44 @@ def test_costly_patterns_and_combinations_are_refused(limit: str, text: str) -> 
 
 @pytest.mark.parametrize("make", [nested, lambda n: f"{'NOT ' * n}a = 1", lambda n: f"{'ANY a (' * n}a = 1{')' * n}"])
 def test_deep_nesting_of_our_own_is_read_or_refused(make: Any) -> None:
-    assert isinstance(Filter.parse(make(100), limits=None), Filter)
+    assert isinstance(Filter.parse(make(DEEPEST_LISTS), limits=None), Filter)
     for depth in (DEEPEST + 1, 5_000, 200_000):
-        with pytest.raises(FilterTooComplex, match="nesting"):
+        with pytest.raises(FilterTooComplex, match=r"nesting|lists within one another"):
             Filter.parse(make(depth), limits=None)
 
 
-@pytest.mark.parametrize("text", ["(" * 8000, "NOT " * 2000, "ANY a (" * 1000, "a=1 AND " * 1000, "'" * 8191, '"' * 8191])
+DEEP = [
+    "({})", "NOT {}", "ANY a ({})", "ALL a ({} OR b = 1)", "ANY a (b = 1 OR {})", "NOT ANY a (b = 1 AND {})",
+    "NOT ANY a (NOT {})", "ANY a (ANY @ ({}))", "NOT (b LIKE '%x%y' AND {})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_the_deepest_filters_allowed_are_printed_read_and_compared_soon(shape: str) -> None:
+    start = time.process_time()
+    text = "a = 1"
+    while isinstance(deeper := try_to_parse(shape.format(text)), Filter):
+        text = shape.format(text)
+    assert isinstance(deeper, FilterTooComplex)
+    wanted = Filter.parse(text)
+    for form in (wanted, ~wanted, wanted | Filter.parse("z = 1")):
+        assert Filter.parse(str(form), limits=None) == form == Filter.from_dict(form.to_dict())
+        assert form == pickle.loads(pickle.dumps(form)) and form.covers(form & wanted)
+    assert time.process_time() - start < SOON
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 8000, "NOT " * 2000, "ANY a (" * 1000, "a=1 AND " * 1000, "'" * 8191, '"' * 8191]
+)
 def test_text_that_never_ends_is_refused_soon(text: str) -> None:
     assert isinstance(try_to_parse(text), FilterError)
 
 
 # --- plain data ---
 
-JUNK = st.sampled_from([None, True, -1, 2**70, float("nan"), float("inf"), "", "x", [], [[]], {}, {"boxes": 1}, b"x"])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 2**70, float("nan"), float("inf"), "", "x", [], [[]], {}, {"boxes": 1}, b"x"]
+)
 
 
 @given(cases(events=1), st.data())

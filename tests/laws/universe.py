@@ -7,8 +7,9 @@ conditions on it:
 - numbers: each constant and a value between neighbours (a fraction, numbers being dense; an integer in the envelope);
 - strings: one for each joint state of the patterns, read as regular expressions and derived character by character
   (Brzozowski), and of the comparisons with the constants;
-- maps: the product of what may be at each name; - lists: as many elements as there are conditions on the list, since
-  ANY that holds and ALL that does not hold take one witness each, and all else is kept by leaving elements out.
+- maps: the product of what may be at each name;
+- lists: as many elements as there are conditions on the list, since ANY that holds and ALL that does not hold take one
+  witness each, and all else is kept by leaving elements out.
 
 It is complete for the whole language but for kinds added from outside, whose values are sampled.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, pairwise, product
 from math import ceil, floor, prod
 from types import SimpleNamespace
@@ -70,8 +71,7 @@ class Universe:
         """The value of `node` on each event in turn."""
         numbers = {_identity(leaf): i for i, leaf in enumerate(self.leaves)}
         for classes in self:
-            true = frozenset[int]().union(*(c.true for c in classes))
-            yield truth(node, lambda leaf, true=true: numbers[_identity(leaf)] in true)
+            yield truth(node, partial(_is_true, numbers, frozenset[int]().union(*(c.true for c in classes))))
 
     def events(self) -> Iterator[SimpleNamespace]:
         for classes in self:
@@ -84,6 +84,10 @@ class Universe:
                 else:
                     setattr(event, path[0], found.value)
             yield event
+
+
+def _is_true(numbers: dict[str, int], true: frozenset[int], leaf: Any) -> bool:
+    return numbers[_identity(leaf)] in true
 
 
 def universe(*nodes: Node) -> Universe:
@@ -172,7 +176,7 @@ def _envelope(leaves: list[Any], name: str) -> list[Found]:
 
 def _values(leaves: list[Any], prefix: Path, missing: bool = True) -> list[Found]:
     here = [leaf for leaf in leaves if leaf.path == prefix]
-    values = [NOTHING] if missing else []
+    values: list[Any] = [NOTHING] if missing else []
     values += [None, True, False, *_between(sorted(_numbers(here))), *_strings(here), *_lists(here)]
     values += _maps([leaf for leaf in leaves if leaf.path != prefix], prefix)
     if any(isinstance(leaf, syntax.Added) for leaf in here):
@@ -327,7 +331,11 @@ class After(NamedTuple):
         if self.at == len(self.constant):
             return After(self.constant, 0, ">")
         mine = self.constant[self.at]
-        return After(self.constant, self.at + 1) if char == mine else After(self.constant, 0, "<" if char < mine else ">")
+        return After(self.constant, self.at + 1) if char == mine else After(self.constant, 0, _way(char, mine))
+
+
+def _way(char: str, mine: str) -> str:
+    return "<" if char < mine else ">"
 
 
 def _strings(leaves: list[Any]) -> list[str]:
@@ -340,7 +348,7 @@ def _strings(leaves: list[Any]) -> list[str]:
     rxs += [cat(*(chars(c) for c in f"{name}."), star(ANY)) for name in types]
     letters = {c for text in [*constants, *types, *(p.pattern for p in patterns)] for c in f"{text}./a"}
     alphabet = list(dict.fromkeys(c for letter in sorted(letters) for c in _around(letter)))
-    start = (*rxs, *map(After, constants))
+    start: tuple[Rx | After, ...] = (*rxs, *map(After, constants))
     found = {start: ""}
     for state in (order := [start]):
         for char in alphabet:

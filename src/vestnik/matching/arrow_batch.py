@@ -6,6 +6,7 @@ An Arrow null is missing, and so are NaN and infinities, which no event can hold
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,24 +16,25 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.columns import Strings, strings_of
-from vestnik.matching.lines import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK, Line, Ranks
+from vestnik.matching.columns import Columns, Strings, ValueColumns, element_columns, strings_of
+from vestnik.matching.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK
+from vestnik.matching.lines import Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.values import MISSING
 
 DEFAULT_PRIORITY = 4
 
 
-class ArrowBatch:
-    """The columns of `batch`; `layout` says whether its columns are those of events or of their data."""
+class ArrowColumns:
+    """Columns that are Arrow arrays, lists of Python values where they were decoded, or None where there is nothing."""
 
-    def __init__(self, batch: pa.RecordBatch, layout: str) -> None:
-        self._batch = batch
-        self._layout = layout
+    def __init__(self, count: int, resolve: Callable[[Path], pa.Array | list[Any] | None]) -> None:
+        self._count = count
+        self._resolve = resolve
         self._resolved: dict[Path, pa.Array | list[Any] | None] = {}
 
     def __len__(self) -> int:
-        return int(self._batch.num_rows)
+        return self._count
 
     def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
         column = self._column(path)
@@ -53,6 +55,12 @@ class ArrowBatch:
             return strings_of(column[first:last])
         return _strings(column.slice(first, last - first))
 
+    def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
+        column = self._column(path)
+        if not isinstance(column, list) and column is not None and _is_list(column.type):
+            return _elements(column.slice(first, last - first))
+        return ValueColumns(last - first, lambda _: column[first:last] if column else []).elements(path, 0, last - first)
+
     def value(self, path: Path, event: int) -> Any:
         column = self._column(path)
         if column is None:
@@ -64,20 +72,33 @@ class ArrowBatch:
             self._resolved[path] = self._resolve(path)
         return self._resolved[path]
 
-    def _resolve(self, path: Path) -> pa.Array | list[Any] | None:
-        names = path
-        if self._layout == "flat":
-            if path[0] != DATA:
-                return None
-            names = path[1:]
-        at = self._batch.schema.get_field_index(names[0])
-        column = self._batch.column(at) if at >= 0 else None
-        if self._layout == "event":
-            if path == ("priority",):
-                return _with_default(column, len(self))
-            if path[0] == DATA and column is not None and not pa.types.is_struct(column.type):
-                return _walked(_decoded(column), names[1:])
+
+def arrow_columns(batch: pa.RecordBatch, layout: str) -> ArrowColumns:
+    """The columns of `batch`; `layout` says whether its columns are those of events or of their data."""
+
+    def resolve(path: Path) -> pa.Array | list[Any] | None:
+        if layout == "flat" and path[0] != DATA:
+            return None
+        names = path[1:] if layout == "flat" else path
+        at = batch.schema.get_field_index(names[0])
+        column = batch.column(at) if at >= 0 else None
+        if path == ("priority",):
+            return _with_default(column, batch.num_rows)
+        if layout == "event" and path[0] == DATA and column is not None and not pa.types.is_struct(column.type):
+            return _walked(_decoded(column), names[1:])
         return _below(column, names[1:])
+
+    return ArrowColumns(batch.num_rows, resolve)
+
+
+def _elements(lists: pa.Array) -> tuple[NDArray[np.int64], Columns]:
+    """The elements of a list column; a null among them is null, since an element cannot be missing."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    elements = lists.flatten()
+    owners = np.repeat(np.arange(len(lists)), lengths)
+    if elements.null_count:
+        return owners, element_columns([None if value is MISSING else value for value in _python(elements)])
+    return owners, ArrowColumns(len(elements), lambda path: _below(elements, path))
 
 
 def _below(column: pa.Array | None, names: Path) -> pa.Array | list[Any] | None:
@@ -101,6 +122,10 @@ def _with_default(column: pa.Array | None, count: int) -> pa.Array:
 
 def _walked(values: list[Any], names: Path) -> list[Any]:
     return [walk(value, names) for value in values]
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _is_json(kind: pa.DataType) -> bool:
@@ -211,7 +236,7 @@ def _whole(column: pa.Array) -> NDArray[np.int64]:
 def _container(kind: pa.DataType) -> int:
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return MAP_RANK
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if _is_list(kind):
         return LIST_RANK
     if pa.types.is_null(kind):
         return MISSING_RANK

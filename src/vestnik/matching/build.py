@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vestnik.matching.kernels import BOUNDS, MISSING_RANK, MIXED, OTHER_THAN, PATTERN, POINTS, RANGE, RANGES, UNLESS, Tables
+from vestnik.matching.kernels import BOUNDS, LISTED, MISSING_RANK, MIXED, OTHER_THAN, PATTERN, POINTS, RANGE, RANGES, UNLESS, Tables
 from vestnik.matching.lines import Line, are_points
 from vestnik.matching.patterns import PatternTables
 from vestnik.model.boxes import Box
-from vestnik.model.lists import ALL_LISTS
+from vestnik.model.lists import ALL_LISTS, NO_LISTS, ListSet
+from vestnik.model.regions import Region
 from vestnik.model.spaces import Path
+from vestnik.model.strings import EVERY_STRING
 from vestnik.model.values import ValueSet
 
 MOST_SPREAD = 16
@@ -32,10 +34,13 @@ SMALLEST_GROUP = 32
 """Fewer records of a cluster than this with their first test on one path are not worth a group of their own."""
 WIDEST_KEY = 0.5
 """A test that passes more than this share of the ranks is no key; its box is looked at for every event."""
-PATTERN_SHARE = 0.3
-"""What a pattern is taken to let through, for the order of tests."""
+ASIDE_SHARE = 0.3
+"""What a pattern or a list test is taken to let through, for the order of tests."""
 _TOP = 2**31 - 1
 _PASSES = (0, 0, _TOP, 0)
+
+
+Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Test(NamedTuple):
@@ -46,15 +51,16 @@ class Test(NamedTuple):
     kind: int
     a: int
     b: int
-    pieces: tuple[tuple[int, int], ...]
+    pieces: Pieces
 
 
 class Built(NamedTuple):
-    """The tables, and for boxes whose candidates need exact evaluation the box and its filter, by box number."""
+    """The tables; the list tests in their order; the boxes whose candidates need exact evaluation, and their filters."""
 
     tables: Tables
     paths: list[Path]
     lines: list[Line]
+    list_tests: list[tuple[Path, ListSet]]
     exact: dict[int, Box]
     exact_owner: dict[int, int]
 
@@ -80,13 +86,13 @@ class _Records:
     box: list[int] = field(default_factory=list)
 
 
-def build(regions: Iterable[tuple[Box, ...]]) -> Built:
-    """The tables for filters given by their boxes, numbered in the order they come."""
+def build(regions: Iterable[Region]) -> Built:
+    """The tables for regions, which are numbered in the order they come."""
     owners: list[int] = []
     boxes: list[Box] = []
     for owner, region in enumerate(regions):
-        boxes += region
-        owners += [owner] * len(region)
+        boxes += region.boxes
+        owners += [owner] * len(region.boxes)
     return _Builder(boxes, owners).built()
 
 
@@ -96,7 +102,8 @@ class _Builder:
         self._owners = owners
         self._slots, self._lines = _lines(boxes)
         self._patterns = PatternTables()
-        self._bounds: dict[tuple[tuple[int, int], ...], int] = {}
+        self._bounds: dict[Pieces, int] = {}
+        self._list_tests: dict[tuple[Path, ListSet], int] = {}
         self._exact: dict[int, Box] = {}
         self._records = _Records()
         self._seconds: list[tuple[int, ...]] = []
@@ -108,7 +115,9 @@ class _Builder:
         for _, numbers in groupby(range(len(self._boxes)), key=self._owners.__getitem__):
             self._file_filter(list(numbers))
         exact_owner = {number: self._owners[number] for number in self._exact}
-        return Built(self._tables(), list(self._slots), self._lines, self._exact, exact_owner)
+        return Built(
+            self._tables(), list(self._slots), self._lines, list(self._list_tests), self._exact, exact_owner
+        )
 
     # -- boxes to records
 
@@ -117,11 +126,11 @@ class _Builder:
 
         Where one of them needs exact evaluation they do not: whoever evaluates them then drops what is reported twice.
         """
-        exact = [number for number in numbers if _needs_exact(self._boxes[number])]
+        exact = [number for number in numbers if self._boxes[number].literals]
         self._exact |= {number: self._boxes[number] for number in exact}
         first = len(self._referred)
         for count, number in enumerate(numbers):
-            tests = sorted(self._test(path, values) for path, values in self._boxes[number].sets)
+            tests = sorted(test for path, values in self._boxes[number].sets for test in self._tests(path, values))
             unless = [Test(1.0, 0, UNLESS, first, first + count, ())] if count and not exact else []
             self._file(number, tests, unless)
             if len(numbers) > 1 and not exact:
@@ -155,22 +164,31 @@ class _Builder:
         records.high.append(high)
         records.box.append(box)
 
-    def _test(self, path: Path, values: ValueSet) -> Test:
+    def _tests(self, path: Path, values: ValueSet) -> list[Test]:
+        """The tests that hold together exactly of the members of `values`."""
         slot = self._slots[path]
         line = self._lines[slot]
-        pieces = tuple(line.intervals(values))
-        if values.strings.automaton is not None:
-            which = self._patterns.number(slot, values.strings.automaton)
-            return Test(PATTERN_SHARE, slot, PATTERN, which, self._bound(pieces), ())
-        share = sum(high - low + 1 for low, high in pieces) / line.size
+        automaton, lists = values.strings.automaton, values.lists
+        tests = []
+        if automaton is not None:
+            others = self._bound(line.intervals(replace(values, lists=ALL_LISTS) if lists else values))
+            tests.append(Test(ASIDE_SHARE, slot, PATTERN, self._patterns.number(slot, automaton), others, ()))
+        if lists not in (NO_LISTS, ALL_LISTS):
+            others = self._bound(line.intervals(replace(values, strings=EVERY_STRING) if automaton else values))
+            which = self._list_tests.setdefault((path, lists), len(self._list_tests))
+            tests.append(Test(ASIDE_SHARE, slot, LISTED, which, others, ()))
+        return tests or [self._rank_test(slot, line.size, line.intervals(values))]
+
+    def _rank_test(self, slot: int, size: int, pieces: Pieces) -> Test:
+        share = sum(high - low + 1 for low, high in pieces) / size
         if len(pieces) == 1:
             return Test(share, slot, RANGE, *pieces[0], pieces)
-        gaps = _gaps(pieces, line.size)
+        gaps = _gaps(pieces, size)
         if len(gaps) == 2 and gaps[0] == (MISSING_RANK, MISSING_RANK):
             return Test(share, slot, OTHER_THAN, *gaps[1], ())
         return Test(share, slot, BOUNDS, self._bound(pieces), 0, pieces if len(pieces) <= MOST_SPREAD else ())
 
-    def _bound(self, pieces: tuple[tuple[int, int], ...]) -> int:
+    def _bound(self, pieces: Pieces) -> int:
         return self._bounds.setdefault(pieces, len(self._bounds))
 
     # -- records to tables
@@ -265,10 +283,6 @@ def _inline(test: Test) -> tuple[int, int, int, int]:
     return test.slot, test.a, test.b, int(test.kind == OTHER_THAN)
 
 
-def _needs_exact(box: Box) -> bool:
-    return bool(box.literals) or any(values.lists and values.lists != ALL_LISTS for _, values in box.sets)
-
-
 def _lines(boxes: list[Box]) -> tuple[dict[Path, int], list[Line]]:
     slots: dict[Path, int] = {}
     numbers: list[set[Any]] = []
@@ -298,7 +312,7 @@ def _keys(test: Test) -> list[Key]:
     return [Key(test.slot, level, cell) for cell in sorted(cells)]
 
 
-def _gaps(pieces: tuple[tuple[int, int], ...], size: int) -> list[tuple[int, int]]:
+def _gaps(pieces: Pieces, size: int) -> list[tuple[int, int]]:
     ends = [-1, *(end for piece in pieces for end in piece), size]
     return [(ends[i] + 1, ends[i + 1] - 1) for i in range(0, len(ends), 2) if ends[i] + 1 < ends[i + 1]]
 

@@ -22,21 +22,25 @@ SURE, REFUSED, UNSURE = range(3)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
 """The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
 
-CELLS = 16
+COARSE, FINE = 12, 48
 """Cells that strings, and numbers, are cut into."""
 
 
 class Cells:
     """The cells of one path. Which of them an event's value is in stands in `slot` of the event's values."""
 
-    __slots__ = ("made_at", "numbers", "slot", "texts", "users")
+    __slots__ = ("count", "made_at", "numbers", "slot", "texts", "users")
 
-    def __init__(self, slot: int, constants: list[Any], made_at: int) -> None:
+    def __init__(self, slot: int, constants: list[Any], count: int, made_at: int) -> None:
         self.slot = slot
-        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)])
-        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)])
+        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)], count)
+        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)], count)
+        self.count = count
         self.made_at = made_at
         self.users = 0
+
+    def __len__(self) -> int:
+        return NUMBER_KIND + len(self.texts) + len(self.numbers) + 1
 
     def of_text(self, text: str) -> int:
         return TEXT_KIND + bisect_right(self.texts, text)
@@ -67,10 +71,10 @@ def constants(values: ValueSet) -> list[Any]:
     return [*values.strings.cuts, *[value for value, _ in values.numbers if value != line.NUMBER_BOTTOM[0]]]
 
 
-def _quantiles(constants: list[Any]) -> list[Any]:
-    """At most CELLS - 1 bounds; a cell holds what is at or above one and below the next."""
+def _quantiles(constants: list[Any], count: int) -> list[Any]:
+    """The bounds of at most `count` cells; a cell holds what is at or above one and below the next."""
     ordered = sorted(constants)
-    return sorted({ordered[len(ordered) * i // CELLS] for i in range(1, CELLS)}) if ordered else []
+    return sorted({ordered[len(ordered) * i // count] for i in range(1, count)}) if ordered else []
 
 
 def _verdicts(starts: list[Any], cuts: tuple[Any, ...]) -> list[int]:

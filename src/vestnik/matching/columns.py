@@ -37,6 +37,10 @@ class Columns(Protocol):
         """The strings at `path`."""
         ...
 
+    def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
+        """The lists at `path`: for each element which event, from `first` on, it belongs to, and the elements."""
+        ...
+
     def value(self, path: Path, event: int) -> Any:
         """The value at `path` of one event, or MISSING."""
         ...
@@ -64,6 +68,11 @@ class ValueColumns:
     def strings(self, path: Path, first: int, last: int) -> Strings:
         return strings_of(self._column(path)[first:last])
 
+    def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
+        lists = [value if isinstance(value, list) else () for value in self._column(path)[first:last]]
+        owners = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.int64, len(lists)))
+        return owners, element_columns([element for values in lists for element in values])
+
     def value(self, path: Path, event: int) -> Any:
         return self._column(path)[event]
 
@@ -79,14 +88,23 @@ def strings_of(values: Sequence[Any]) -> Strings:
 
 def event_columns(events: Sequence[Event]) -> ValueColumns:
     """The columns of a list of events."""
+    data = [event.data for event in events]
 
     def read(path: Path) -> list[Any]:
-        if path[0] != DATA:
-            return [EVENT.read(event, path) for event in events]
-        if len(path) == 2:
-            name = path[1]
-            return [event.data.get(name, MISSING) for event in events]
-        rest = path[1:]
-        return [walk(event.data, rest) for event in events]
+        if path[0] == DATA:
+            return _below(data, path[1:])
+        return [EVENT.read(event, path) for event in events]
 
     return ValueColumns(len(events), read)
+
+
+def element_columns(elements: list[Any]) -> ValueColumns:
+    """The columns of elements of lists; the empty path is the element itself."""
+    return ValueColumns(len(elements), lambda path: _below(elements, path) if path else elements)
+
+
+def _below(values: Sequence[Any], names: Path) -> list[Any]:
+    if len(names) == 1:
+        name = names[0]
+        return [value.get(name, MISSING) if isinstance(value, dict) else MISSING for value in values]
+    return [walk(value, names) for value in values]

@@ -219,11 +219,6 @@ def _simple_like(strings: StringSet) -> tuple[Callable[[int, str], Test] | None,
 # --- checks: the argument is bound as a default, which is the fastest and smallest closure there is ---
 
 
-def within(slot: int, ends: tuple[Any, Any]) -> Test:
-    low, high = ends
-    return lambda v, s=slot, low=low, high=high: low <= v[s] <= high  # type: ignore[misc]
-
-
 def outside(slot: int, ends: tuple[Any, Any]) -> Test:
     low, high = ends
     return lambda v, s=slot, low=low, high=high: not low <= v[s] <= high  # type: ignore[misc]

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from vestnik.matching.buckets import Bucket, put, take
 from vestnik.matching.constraints import keys
 from vestnik.matching.paths import EACH, Paths, Steps
-from vestnik.matching.rows import Row, Source, make_row, release_views, scan
+from vestnik.matching.rows import Row, make_row, release_views, scan
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -42,8 +42,7 @@ class Matcher(Generic[Id]):
     """Filters by id, and for an event the ids of those that match it."""
 
     def __init__(self) -> None:
-        self._filters: dict[Id, Filter] = {}
-        self._rows: dict[Id, tuple[Row, ...]] = {}
+        self._filters: dict[Id, tuple[Any, ...]] = {}  # the filter, then its rows
         self._paths = Paths()
         self._rest: Bucket = []
 
@@ -54,19 +53,17 @@ class Matcher(Generic[Id]):
         return id in self._filters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self._filters,)
+        return _rebuilt, ({id: filed[0] for id, filed in self._filters.items()},)
 
     def add(self, id: Id, wanted: Filter) -> None:
         """Add a filter, in the place of the one that has this id, if any."""
         if id in self._filters:
             self.remove(id)
-        self._filters[id] = wanted
-        self._rows[id] = tuple([self._file(box, id) for box in wanted.region.boxes])
+        self._filters[id] = (wanted, *[self._file(box, id) for box in wanted.region.boxes])
 
     def remove(self, id: Id) -> None:
         """Remove a filter; KeyError where there is none of this id."""
-        del self._filters[id]
-        for row in self._rows.pop(id):
+        for row in self._filters.pop(id)[1:]:
             self._unfile(row)
 
     def match(self, event: Event) -> set[Id]:
@@ -86,7 +83,7 @@ class Matcher(Generic[Id]):
         accesses = _accesses(box)
         choice = min(range(len(accesses)), key=lambda i: self._crowd(accesses[i])) if len(accesses) > 1 else 0
         access = accesses[choice]
-        row = make_row(self._paths, Source(id, box, choice, access.settled))
+        row = make_row(self._paths, id, box, choice, access.settled)
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
             buckets[key] = put(buckets.get(key, []), row, self._paths)
@@ -95,8 +92,7 @@ class Matcher(Generic[Id]):
         return row
 
     def _unfile(self, row: Row) -> None:
-        source = row[-1]
-        access = _accesses(source.box)[source.choice]
+        access = _accesses(row[5])[row[6]]
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
             left = take(buckets.pop(key), row)
@@ -106,7 +102,7 @@ class Matcher(Generic[Id]):
                 self._paths.prune(path)
         if not access.keys:
             self._rest = take(self._rest, row)
-        release_views(self._paths, source)
+        release_views(self._paths, row)
 
     def _crowd(self, access: Access) -> tuple[int, int]:
         """How many rows the buckets of an access have; among equals, more buckets at its paths are better."""

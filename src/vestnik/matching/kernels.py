@@ -15,12 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-RANGE, OTHER_THAN, BOUNDS, PATTERN, UNLESS = range(5)
+RANGE, OTHER_THAN, BOUNDS, PATTERN, LISTED, UNLESS = range(6)
 POINTS, RANGES, MIXED = range(3)
 FIRST_SLOT, LOW, HIGH, SECOND_SLOT, SECOND_LOW, SECOND_HIGH, TESTS_FROM, OWNER = range(8)
 """A record: two range tests, where its further tests begin (they end where those of the next begin), and its filter, or
 ~box where the box needs exact evaluation."""
-MISSING_RANK = 0
+MISSING_RANK, NULL_RANK, FALSE_RANK, TRUE_RANK, MAP_RANK, LIST_RANK = range(6)
 UNKNOWN, REFUSED, ACCEPTED = range(3)
 
 Ints = NDArray[np.int32]
@@ -62,14 +62,15 @@ class Tables(NamedTuple):
     pattern_all: Ints  # the state that accepts all, or -1
 
 
-class Texts(NamedTuple):
-    """The text columns that patterns read, each distinct string once."""
+class Beside(NamedTuple):
+    """What tests read beside the ranks: the text columns of patterns, each distinct string once, and whether lists pass."""
 
     text: NDArray[np.uint8]  # in UTF-8
     at: Longs  # where each distinct string begins
     codes: Ints  # column x event -> distinct string
     memo_at: Longs  # where the answers of each pattern begin, so that the distinct string counts from there
     memo: NDArray[np.uint8]  # UNKNOWN until a pattern is first asked about a string
+    lists: NDArray[np.bool_]  # list test x event
 
 
 @njit(cache=True, nogil=True)
@@ -235,7 +236,7 @@ def _sift_more(row: Any, more: Any, passed: Any, count: int) -> int:
 
 @njit(cache=True, nogil=True)
 def match_rows(
-    t: Any, rows: Any, texts: Any, column_from: int, first: int, counts: Any, out_events: Any, out_owners: Any, written: int
+    t: Any, rows: Any, beside: Any, column_from: int, first: int, counts: Any, out_events: Any, out_owners: Any, written: int
 ) -> Any:
     """Write the (event, owner) pairs of a block of events, numbered from `first`, in no particular order.
 
@@ -253,7 +254,8 @@ def match_rows(
     ascii_class, break_at, breaks = t.pattern_ascii, t.pattern_break_at, t.pattern_breaks
     move_at, moves, state_at, accepts = t.pattern_move_at, t.pattern_moves, t.pattern_state_at, t.pattern_accepts
     pattern_none, pattern_all = t.pattern_none, t.pattern_all
-    text, text_at, codes, memo_at, memo = texts.text, texts.at, texts.codes, texts.memo_at, texts.memo
+    text, text_at, codes, memo_at, memo = beside.text, beside.at, beside.codes, beside.memo_at, beside.memo
+    lists = beside.lists
     counting = len(counts) > 0
     keys = len(key_slot)
     size = len(rows)
@@ -332,8 +334,10 @@ def match_rows(
                                     )
                                     memo[memo_at[a] + code] = known
                                 passes = known == ACCEPTED
+                            elif kind == LISTED and value == LIST_RANK:
+                                passes = lists[a, column_from + event]
                             else:
-                                which = b if kind == PATTERN else a
+                                which = a if kind == BOUNDS else b
                                 from_ = bound_at[which]
                                 passes = ((_upper(bounds, from_, bound_at[which + 1], value) - from_) & 1) == 1
                             if passes:

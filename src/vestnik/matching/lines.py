@@ -17,15 +17,25 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from vestnik.matching.kernels import buckets_of, rank_bytes, rank_numbers
+from vestnik.matching.kernels import (
+    FALSE_RANK,
+    LIST_RANK,
+    MAP_RANK,
+    MISSING_RANK,
+    NULL_RANK,
+    TRUE_RANK,
+    buckets_of,
+    rank_bytes,
+    rank_numbers,
+)
 from vestnik.model.cuts import NUMBER_BOTTOM, STRING_BOTTOM, NumberCut, NumberCuts, StringCuts
 from vestnik.model.frozen import FrozenDict, FrozenList
+from vestnik.model.lists import ALL_LISTS
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, Missing, ValueSet
 
 Ranks = NDArray[np.int32]
 
-MISSING_RANK, NULL_RANK, FALSE_RANK, TRUE_RANK, MAP_RANK, LIST_RANK = range(6)
-FIRST_NUMBER = 6
+FIRST_NUMBER = LIST_RANK + 1
 _FLAG_RANKS = (
     (FLAG_MISSING, MISSING_RANK),
     (FLAG_NULL, NULL_RANK),
@@ -94,16 +104,16 @@ class Line:
 
     # -- sets
 
-    def intervals(self, values: ValueSet) -> list[tuple[int, int]]:
-        """The ranks of `values`, as inclusive intervals in order; pattern sets are left out, some lists are all."""
+    def intervals(self, values: ValueSet) -> tuple[tuple[int, int], ...]:
+        """The ranks of `values`, as inclusive intervals in order, without patterns and list boxes."""
         assert self._number_index is not None and self._string_index is not None, "a line is complete when it travels"
         found = [(rank, rank) for flag, rank in _FLAG_RANKS if values.flags & flag]
-        if values.lists:
+        if values.lists == ALL_LISTS:
             found.append((LIST_RANK, LIST_RANK))
         last_number = self._strings_from - 1
         found += _runs(values.numbers, self._number_index, FIRST_NUMBER, last_number)
         found += _runs(values.strings.cuts, self._string_index, self._strings_from, self.size - 1)
-        return _joined(found)
+        return tuple(_joined(found))
 
     def string_ranks(self) -> tuple[int, int]:
         return self._strings_from, self.size - 1

@@ -19,7 +19,9 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from vestnik.matching.cells import (
+    COARSE,
     FALSE_KIND,
+    FINE,
     LIST_KIND,
     MAP_KIND,
     MISSING_KIND,
@@ -36,8 +38,10 @@ from vestnik.model.values import MISSING
 
 NUMBER, TEXT, KIND, RAW = range(4)
 
-SAMPLE = 128
+SAMPLE = 256
 """Constants of a path that are remembered, to cut it into cells by."""
+MANY = 256
+"""Rows for which fine cells are worth their room."""
 STALE = 8
 """Cells are made anew when a path has so many times the users that it had."""
 
@@ -92,7 +96,7 @@ class Node:
         self.children: dict[Step, Node] = {}
         self.slots = [UNUSED] * len(BLANKS)
         self.users = [0] * len(BLANKS)
-        self.cells: list[Cells] = []  # those in use, the newest last
+        self.cells: list[Cells] = []  # those in use, new after old
         self.constants: list[Any] = []  # the latest of those that filters name
         self.buckets: dict[Any, Any] = {}
 
@@ -165,12 +169,15 @@ class Paths:
         node.constants += constants[:SAMPLE]
         del node.constants[:-SAMPLE]
 
-    def acquire_cells(self, path: Steps) -> Cells:
-        """The newest cells of a path in use, for one more user."""
+    def acquire_cells(self, path: Steps, rows: int) -> Cells:
+        """Cells of a path in use, good for so many rows, for one more user."""
         node = self.node(path)
-        if not node.cells or sum(node.users) > STALE * node.cells[-1].made_at:
-            node.cells.append(Cells(self._new_slot(MISSING_KIND), node.constants, sum(node.users)))
-        cells = node.cells[-1]
+        count = FINE if rows > MANY else COARSE
+        users = sum(node.users)
+        cells = next((cells for cells in reversed(node.cells) if cells.count == count), None)
+        if cells is None or users > STALE * cells.made_at:
+            cells = Cells(self._new_slot(MISSING_KIND), node.constants, count, users)
+            node.cells.append(cells)
         cells.users += 1
         return cells
 

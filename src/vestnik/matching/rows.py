@@ -1,81 +1,90 @@
 """A row: one box of one filter as the index keeps it, and the scan that asks rows about an event.
 
-The most selective span stands in the row itself, so that most rows are refused without a function call; what else the
-box says is one test.
+The most selective span stands in the row itself, so that most rows are refused without a function call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from vestnik.matching.cells import constants
-from vestnik.matching.constraints import Check, Span, Test, atom_check, parts, within
+from vestnik.matching.constraints import Check, Span, Test, atom_check, parts
 from vestnik.matching.paths import CONSTANT, Paths
 from vestnik.model.boxes import Box
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
-
-class Source(NamedTuple):
-    """Where a row comes from: a box of the filter `id`, filed in the way `choice`, which settles one of its paths."""
-
-    id: Hashable
-    box: Box
-    choice: int
-    settled: Path | None
-
-    def open_sets(self) -> Iterator[tuple[Path, ValueSet]]:
-        """The value sets that are left to ask about."""
-        return (constraint for constraint in self.box.sets if constraint[0] != self.settled)
-
-
-Row: TypeAlias = tuple[int, Any, Any, Test | None, Source]
-"""The slot of the span, its low and high end; all further tests in one, where there are any."""
+Ends: TypeAlias = tuple[int, Any, Any]
+"""A span: slot, low, high."""
+Rest: TypeAlias = tuple[tuple[Ends, ...], tuple[Test, ...]]
+Row: TypeAlias = tuple[int, Any, Any, Rest | None, Hashable, Box, int, Path | None]
+"""A span as slot, low, high; the other spans and the tests; the filter's id; its box, the way in which it is filed, and
+the path that need not be asked about where it is filed. A plain tuple, of which a scan touches as little as it can."""
 
 
 def scan(rows: Iterable[Row], values: list[Any]) -> list[Hashable]:
     """The ids of the rows that hold of an event's values."""
     return [
-        source[0]
-        for slot, low, high, test, source in rows
-        if low <= values[slot] <= high and (test is None or test(values))
+        row[4] for row in rows if row[1] <= values[row[0]] <= row[2] and (row[3] is None or _holds(row[3], values))
     ]
 
 
-def make_row(paths: Paths, source: Source) -> Row:
+def _holds(rest: Rest, values: list[Any]) -> bool:
+    spans, tests = rest
+    for slot, low, high in spans:
+        if not low <= values[slot] <= high:
+            return False
+    for test in tests:  # noqa: SIM110 - a generator would cost more than the tests
+        if not test(values):
+            return False
+    return True
+
+
+def open_sets(row: Row) -> Iterator[tuple[Path, ValueSet]]:
+    """The value sets that are left to ask about."""
+    return _open_sets(row[5], row[7])
+
+
+def has_literals(row: Row) -> bool:
+    return bool(row[5].literals)
+
+
+def make_row(paths: Paths, id: Hashable, box: Box, choice: int, settled: Path | None) -> Row:
     """The row of a box. Acquires the views that it reads."""
-    spans: list[tuple[Span, int]] = []
+    spans: list[tuple[int, Ends]] = []
     tests: list[Test] = []
-    for path, part in _parts(source):
+    for path, part in _parts(box, settled):
         slot = paths.acquire(path, part.view)
         if isinstance(part, Span):
-            spans.append((part, slot))
+            spans.append((part.rank, (slot, part.low, part.high)))
         else:
             tests.append(_shared_test(part, slot))
-    for path, values in source.open_sets():
+    for path, values in _open_sets(box, settled):
         paths.note(path, constants(values))
-    if not spans:
-        return CONSTANT, 0, 0, _conjunction(tests), source
-    spans.sort(key=lambda found: found[0].rank)
-    more = [within(slot, (span.low, span.high)) for span, slot in spans[1:]]
-    span, slot = spans[0]
-    return slot, span.low, span.high, _conjunction(more + tests), source
+    spans.sort(key=lambda span: span[0])
+    first, *more = [ends for _, ends in spans] or [(CONSTANT, 0, 0)]
+    rest = (tuple(more), tuple(tests)) if more or tests else None
+    return (*first, rest, id, box, choice, settled)
 
 
-def release_views(paths: Paths, source: Source) -> None:
+def release_views(paths: Paths, row: Row) -> None:
     """Give back what `make_row` acquired."""
-    for path, part in _parts(source):
+    for path, part in _parts(row[5], row[7]):
         paths.release(path, part.view)
 
 
-def _parts(source: Source) -> Iterator[tuple[Path, Span | Check]]:
-    for path, values in source.open_sets():
+def _open_sets(box: Box, settled: Path | None) -> Iterator[tuple[Path, ValueSet]]:
+    return (constraint for constraint in box.sets if constraint[0] != settled)
+
+
+def _parts(box: Box, settled: Path | None) -> Iterator[tuple[Path, Span | Check]]:
+    for path, values in _open_sets(box, settled):
         spans, checks = parts(values)
         for part in (*spans, *checks):
             yield path, part
-    for path, atom, holds in source.box.literals:
+    for path, atom, holds in box.literals:
         yield path, atom_check(atom, holds)
 
 
@@ -89,16 +98,3 @@ def _shared_test(check: Check, slot: int) -> Test:
 
 
 _tests: WeakValueDictionary[tuple[Any, ...], Test] = WeakValueDictionary()
-
-
-def _conjunction(tests: list[Test]) -> Test | None:
-    if not tests:
-        return None
-    *before, test = tests
-    for first in reversed(before):
-        test = _both(first, test)
-    return test
-
-
-def _both(first: Test, second: Test) -> Test:
-    return lambda v, first=first, second=second: first(v) and second(v)  # type: ignore[misc]

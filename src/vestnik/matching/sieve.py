@@ -8,23 +8,28 @@ One `|` for each path then tells which rows an event satisfies for sure, and whi
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import compress
-from typing import Any
+from typing import Any, TypeAlias
 
 from vestnik.matching.cells import Cells
 from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row, scan
+from vestnik.matching.rows import Row, has_literals, open_sets, scan
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
 CAPACITY = 8192
 """Rows in a sieve: bounds the size of its integers, and so what it costs to change one of their bits."""
-SMALLEST = 32
+SMALLEST = 64
+GROWTH = 4
+"""An axis is cut into cells anew when it has so many times the rows."""
 
 _BITS = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256)]
 _NOT_ZERO = re.compile(rb"[^\0]")
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
+
+Flips: TypeAlias = tuple[int, int, int]
+"""The bits of a row for each verdict."""
 
 
 class Axis:
@@ -32,20 +37,22 @@ class Axis:
 
     __slots__ = ("bits", "cells", "planned", "rows")
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, planned: int) -> None:
         self.cells = cells
+        self.bits = [0] * len(cells)
         self.rows = 0
-        self.planned = 0
-        self.bits: list[int] = []
+        self.planned = planned
 
-    def flip(self, values: ValueSet, flips: tuple[int, int, int]) -> None:
-        """Put in a row, or take it out again; `flips` are its bits for each verdict."""
+    def flip(self, values: ValueSet, flips: Flips) -> None:
+        """Put in a row, or take it out again."""
         verdicts = self.cells.verdicts(values)
-        self.bits = [bits ^ flips[verdict] for bits, verdict in zip(self.bits or [0] * len(verdicts), verdicts, strict=True)]
+        self.bits = [bits ^ flips[verdict] for bits, verdict in zip(self.bits, verdicts, strict=True)]
 
 
 class Sieve:
     """At most CAPACITY rows."""
+
+    __slots__ = ("_axes", "_paths", "_places", "_room", "_rows", "_taken", "_unsure")
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -53,7 +60,7 @@ class Sieve:
         self._places: dict[int, int] = {}  # by the identity of the row
         self._room = SMALLEST  # the upper half of an integer begins at this bit
         self._taken = 0  # bits of the rows that are there
-        self._unsure = 0  # and of those that a cell never decides, in the upper half
+        self._unsure = 0  # and of those that no cell decides, in the upper half
         self._axes: dict[Path, Axis] = {}
 
     def __len__(self) -> int:
@@ -73,37 +80,54 @@ class Sieve:
                 self._double()
         self._rows[place] = row
         self._places[id(row)] = place
-        for path, values in row[-1].open_sets():
-            axis = self._axes.get(path)
-            if axis is None:
-                axis = self._axes[path] = Axis(self._paths.acquire_cells(path))
-            axis.flip(values, self._flips(place))
-            axis.rows += 1
-        self._flip(place, row)
+        self._taken ^= 1 << place
+        if has_literals(row):
+            self._unsure ^= 1 << place + self._room
+        for path, values in open_sets(row):
+            self._put(path, values, place)
 
     def remove(self, row: Row) -> None:
         place = self._places.pop(id(row))
         self._rows[place] = None
         while self._rows and self._rows[-1] is None:
             self._rows.pop()
-        for path, values in row[-1].open_sets():
+        self._taken ^= 1 << place
+        if has_literals(row):
+            self._unsure ^= 1 << place + self._room
+        for path, values in open_sets(row):
             axis = self._axes[path]
-            axis.flip(values, self._flips(place))
             axis.rows -= 1
-            if not axis.rows:
-                del self._axes[path]
+            if axis.rows:
+                axis.flip(values, self._flips(place))
+            else:
                 self._paths.release_cells(path, axis.cells)
-        self._flip(place, row)
+                del self._axes[path]
 
-    def _flips(self, place: int) -> tuple[int, int, int]:
+    def _flips(self, place: int) -> Flips:
         return 0, 1 << place, 1 << place + self._room
 
-    def _flip(self, place: int, row: Row) -> None:
-        self._taken ^= 1 << place
-        if row[-1].box.literals:
-            self._unsure ^= 1 << place + self._room
+    def _put(self, path: Path, values: ValueSet, place: int) -> None:
+        axis = self._axes.get(path)
+        if axis is None:
+            axis = self._axes[path] = Axis(self._paths.acquire_cells(path, 0), SMALLEST)
+        axis.rows += 1
+        if axis.rows <= axis.planned:
+            axis.flip(values, self._flips(place))
+        else:
+            self._cut(path, axis)
+
+    def _cut(self, path: Path, old: Axis) -> None:
+        """Give the rows of an axis new cells, made for as many as they are."""
+        axis = self._axes[path] = Axis(self._paths.acquire_cells(path, old.rows), GROWTH * old.rows)
+        axis.rows = old.rows
+        for place, row in enumerate(self._rows):
+            for at, values in open_sets(row) if row else ():
+                if at == path:
+                    axis.flip(values, self._flips(place))
+        self._paths.release_cells(path, old.cells)
 
     def _double(self) -> None:
+        """Make room for twice as many rows."""
         room = self._room
         lower = (1 << room) - 1
         for axis in self._axes.values():
@@ -117,11 +141,13 @@ class Sieve:
         for axis in self._axes.values():
             verdict |= axis.bits[values[axis.cells.slot]]
         left = self._taken & ~verdict
+        if not left:
+            return []
         unsure = left & verdict >> self._room
-        ids: list[Hashable] = [row[-1][0] for row in self._at(left ^ unsure)]
+        ids: list[Hashable] = [row[4] for row in self._at(left ^ unsure)]
         return ids + scan(self._at(unsure), values) if unsure else ids
 
-    def _at(self, bits: int) -> Any:
+    def _at(self, bits: int) -> Iterable[Any]:
         """The rows at the places of `bits`."""
         rows = self._rows
         if bits.bit_count() * 16 > len(rows):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from vestnik.model.cuts import tidy
 from vestnik.model.values import PRESENT, ValueSet
 
 Literals: TypeAlias = tuple[str | int | float | bool | None, ...]
@@ -30,20 +31,30 @@ class ConstraintKind:
         raise NotImplementedError
 
     def covers(self, wide: Literals, narrow: Literals) -> bool:
-        """Whether every value that satisfies `narrow` satisfies `wide`, as far as known."""
-        return wide == narrow
+        """Whether every value that satisfies `narrow` satisfies `wide`, as far as known; the same literals always do."""
+        return False
 
     def overlaps(self, one: Literals, other: Literals) -> bool:
         """Whether some value may satisfy both."""
         return True
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """One constraint of an added kind."""
+    """One constraint of an added kind. TRUE and 1, which are equal in Python, are different literals."""
 
     kind: str
     literals: Literals
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Atom) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.literals))
+
+    def __lt__(self, other: Atom) -> bool:
+        """The same order in every process, whatever kinds of literal there are."""
+        return repr(self) < repr(other)
 
     def matches(self, value: Any) -> bool:
         kind = _registered[self.kind]
@@ -88,4 +99,4 @@ def make_atom(name: str, literals: Literals) -> Atom:
         kind.check(*literals)
     except TypeError as error:
         raise ValueError(f"other arguments: {error}") from None
-    return Atom(kind.name, literals)
+    return Atom(kind.name, tuple(tidy(v) if isinstance(v, float) else v for v in literals))

@@ -26,8 +26,10 @@ from vestnik.model.times import parse_rfc3339
 KINDS = ("NULL", "BOOLEAN", "NUMBER", "STRING", "LIST", "MAP")
 PATTERNS = ("LIKE", "GLOB", "MATCHES")
 ORDERED = ("<", "<=", ">", ">=")
-DEEPEST = 200
+DEEPEST = 150
 """Nesting beyond this is refused even without limits: it would outgrow the interpreter's stack."""
+DEEPEST_LISTS = 32
+"""Of these, ANY and ALL within one another: no event has lists within more lists than that."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +61,7 @@ class _Parser:
         self._now = next(self._tokens)
         self._comparisons = 0
         self._depth = 0
+        self._lists = 0
         self._in_element = False
         self._saw_element = False
 
@@ -155,6 +158,9 @@ class _Parser:
         quantifier = self._next().kind
         start = self._now
         path = self._path()
+        self._lists += 1
+        if self._lists > DEEPEST_LISTS:
+            raise FilterTooComplex("lists within one another", DEEPEST_LISTS)
         outer = self._in_element, self._saw_element
         self._in_element, self._saw_element = True, False
         if self._now.kind == "(":
@@ -164,6 +170,7 @@ class _Parser:
             self._count_comparison()
             inner, maps_only = syntax.Condition((), self._test((), start)), False
         self._in_element, self._saw_element = outer
+        self._lists -= 1
         return syntax.Quantified(quantifier, path, inner, maps_only)
 
     def _added(self, name: Token) -> Node:

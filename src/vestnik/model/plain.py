@@ -28,7 +28,7 @@ def read_region(space: Space, data: Any) -> Region:
     """The region that `write_region` gave `data` for; FilterError where it is nothing of the kind."""
     try:
         boxes = [_read_box(space, box) for box in data["boxes"]]
-    except (PatternError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+    except (PatternError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise FilterError(f"this is no filter in plain data ({type(error).__name__}: {error})") from error
     return Region.of(space, (box for box in boxes if box is not None))
 
