@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
 from itertools import product
 from math import asin, cos, pi, radians, sin, sqrt
 from typing import Any, ClassVar
 
 import pytest
+
 from vestnik import Event, Filter, FilterError, FilterSyntaxError
 from vestnik.model import kinds
 from vestnik.model.kinds import ConstraintKind, Literals, known_kinds, register_kind
@@ -63,11 +63,10 @@ class Odd(ConstraintKind):
 
 
 @pytest.fixture(autouse=True)
-def added_kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def added_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
     register_kind(Within())
     register_kind(Odd())
-    yield
 
 
 BERLIN = "WITHIN(place, 52.5, 13.4, 100)"
@@ -95,10 +94,25 @@ def at(town: str, **more: Any) -> Event:
 PLACES: list[Any] = [None, 1, "x", [], {}, {"lat": 1}, {"lat": "52.5", "lon": 13.4}, {"lat": True, "lon": True}]
 EVENTS = [Event("seen"), *(at(town) for town in TOWNS), *(Event("seen", {"place": place}) for place in PLACES)]
 FILTERS = [
-    BERLIN, BERLIN_WIDE, POTSDAM, PARIS, f"NOT {BERLIN}", f"NOT {BERLIN_WIDE}", f"{BERLIN} AND {POTSDAM}", f"{BERLIN} AND {PARIS}",
-    f"{BERLIN} AND NOT {POTSDAM}", f"{BERLIN} OR {PARIS}", f"NOT {BERLIN} AND place IS MAP", "EXISTS place", "place IS MAP",
-    "place = 1", f"place.lat > 50 AND {BERLIN_WIDE}", f"NOT ({BERLIN} OR {PARIS})", "NOT EXISTS place", f"place = 1 AND NOT {PARIS}",
-]  # fmt: skip
+    BERLIN,
+    BERLIN_WIDE,
+    POTSDAM,
+    PARIS,
+    f"NOT {BERLIN}",
+    f"NOT {BERLIN_WIDE}",
+    f"{BERLIN} AND {POTSDAM}",
+    f"{BERLIN} AND {PARIS}",
+    f"{BERLIN} AND NOT {POTSDAM}",
+    f"{BERLIN} OR {PARIS}",
+    f"NOT {BERLIN} AND place IS MAP",
+    "EXISTS place",
+    "place IS MAP",
+    "place = 1",
+    f"place.lat > 50 AND {BERLIN_WIDE}",
+    f"NOT ({BERLIN} OR {PARIS})",
+    "NOT EXISTS place",
+    f"place = 1 AND NOT {PARIS}",
+]
 
 
 def test_a_circle_matches_the_places_in_it() -> None:
@@ -229,7 +243,7 @@ def test_literals_of_all_kinds_live_side_by_side() -> None:
     literals = ["NULL", "TRUE", "FALSE", "1", "0", "'1'", "1.5", "''"]
     wanted = parse(" AND ".join(f"{'NOT ' * (i % 2)}ODD(n, {literal})" for i, literal in enumerate(literals)))
     assert Filter.parse(str(wanted), limits=None) == wanted == Filter.from_dict(wanted.to_dict())
-    assert wanted.explain(Event("t", {"n": 1}))
+    assert wanted.explain(Event("t", {"n": 1})).failed
     assert parse("ODD(n, 1)") == parse("ODD(n, 1.0)") != parse("ODD(n, TRUE)")
     assert parse("ODD(n, 1)").overlaps(parse("NOT ODD(n, TRUE)"))
 

@@ -38,7 +38,7 @@ from vestnik.model.values import MISSING
 
 NUMBER, TEXT, KIND, RAW = range(4)
 
-SAMPLE = 256
+SAMPLE = 1024
 """Constants of a path that are remembered, to cut it into cells by."""
 MANY = 256
 """Rows for which fine cells are worth their room."""

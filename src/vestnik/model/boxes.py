@@ -57,7 +57,7 @@ def make_box(space: Space, sets: Mapping[Path, ValueSet], literals: frozenset[Li
             kept[path] = kept.get(path, ANYTHING).intersection(space.clip(path, atom.domain))
     if not all(kept.values()):
         return None
-    if len(kept) > 1 and not _untangle(kept):
+    if len(kept) > 1 and _tangled(kept) and not _untangle(kept):
         return None
     if literals:
         simpler = _simplify(literals, kept, space)
@@ -65,6 +65,11 @@ def make_box(space: Space, sets: Mapping[Path, ValueSet], literals: frozenset[Li
             return None
         literals = simpler
     return Box(tuple(sorted((p, v) for p, v in kept.items() if v != space.universe(p))), literals)
+
+
+def _tangled(kept: dict[Path, ValueSet]) -> bool:
+    """Whether one path extends another."""
+    return any(path[:i] in kept for path in kept for i in range(len(path)))
 
 
 def _untangle(kept: dict[Path, ValueSet]) -> bool:
@@ -132,17 +137,17 @@ def projection_of(space: Space, sets: Mapping[Path, ValueSet], path: Path) -> Va
     return space.universe(path)
 
 
-def meet(space: Space, a: Box, b: Box) -> Box | None:
-    """The box of the events in both, or None where there are none."""
-    if not a.sets and not a.literals:
-        return b
-    if not b.sets and not b.literals:
-        return a
-    sets = dict(a.sets)
-    for path, values in b.sets:
-        mine = sets.get(path)
-        sets[path] = values if mine is None else mine.intersection(values)
-    return make_box(space, sets, a.literals | b.literals)
+def meet(space: Space, *boxes: Box) -> Box | None:
+    """The box of the events in all `boxes`, or None where there are none."""
+    narrow = [box for box in boxes if box.sets or box.literals]
+    if len(narrow) < 2:
+        return narrow[0] if narrow else EVERYTHING
+    sets = dict(narrow[0].sets)
+    for box in narrow[1:]:
+        for path, values in box.sets:
+            mine = sets.get(path)
+            sets[path] = values if mine is None else mine.intersection(values)
+    return make_box(space, sets, frozenset().union(*(box.literals for box in narrow)))
 
 
 def covers(space: Space, wide: Box, narrow: Box) -> bool:

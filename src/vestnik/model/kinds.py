@@ -31,7 +31,7 @@ class ConstraintKind:
         raise NotImplementedError
 
     def covers(self, wide: Literals, narrow: Literals) -> bool:
-        """Whether every value that satisfies `narrow` satisfies `wide`, as far as known; the same literals always do."""
+        """Whether every value that satisfies `narrow` satisfies `wide`, as far as known; the same literals do."""
         return False
 
     def overlaps(self, one: Literals, other: Literals) -> bool:

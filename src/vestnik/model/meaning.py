@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from vestnik.errors import FilterTooComplex
 from vestnik.model import lists, syntax, values
-from vestnik.model.boxes import make_box
+from vestnik.model.boxes import make_box, meet
 from vestnik.model.cuts import number_range, string_range
 from vestnik.model.kinds import make_atom
 from vestnik.model.regions import Region
@@ -54,13 +54,17 @@ def _region_of(node: Node, space: Space, most_boxes: int | None) -> Region:
 
 
 def _conjunction(regions: list[Region], most_boxes: int | None) -> Region:
-    """The intersection, the smallest regions first so that what cannot be shows early."""
-    regions.sort(key=lambda region: len(region.boxes))
-    result = regions[0]
-    for region in regions[1:]:
-        result = result.intersection(region)
-        if most_boxes is not None and len(result.boxes) > most_boxes:
-            raise FilterTooComplex("boxes", most_boxes)
+    """The intersection; what is one box is met at once, so that what cannot be shows early."""
+    space = regions[0].space
+    single = meet(space, *(region.boxes[0] for region in regions if len(region.boxes) == 1))
+    if single is None or not all(region.boxes for region in regions):
+        return Region.nothing(space)
+    result = Region(space, (single,))
+    for region in regions:
+        if len(region.boxes) > 1:
+            result = result.intersection(region)
+            if most_boxes is not None and len(result.boxes) > most_boxes:
+                raise FilterTooComplex("boxes", most_boxes)
     return result
 
 

@@ -292,7 +292,7 @@ def _list_box(name: str, box: ListBox) -> Piece:
     return _all_of(pieces)
 
 
-@lru_cache(_MEMO)  # a set and its complement print what they hold, and so on down: without memory that doubles at each level
+@lru_cache(_MEMO)  # a set and its complement both print what is inside, so that without memory each level doubles
 def _quantified(quantifier: str, name: str, elements: Region) -> Piece:
     text = f"{quantifier} {name}"
     boxes = elements.boxes

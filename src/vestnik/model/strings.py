@@ -184,9 +184,7 @@ def _choose(automaton: Automaton, verb: str, a: StringSet, b: StringSet) -> Stri
 
 def _combined(verb: str, *expressions: Expression) -> Expression:
     """The AND or OR, without nesting of the same verb, its parts once each and in a fixed order."""
-    parts = [
-        part for e in expressions for part in (e.parts if isinstance(e, Combination) and e.verb == verb else (e,))
-    ]
+    parts = [part for e in expressions for part in (e.parts if isinstance(e, Combination) and e.verb == verb else (e,))]
     combine = line.union if verb == "OR" else line.intersection
     cuts = [part for part in parts if isinstance(part, tuple)]
     others = sorted({part for part in parts if not isinstance(part, tuple)}, key=repr)

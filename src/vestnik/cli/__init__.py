@@ -1,0 +1,58 @@
+"""The command line: `vestnik`. Nothing of the package but this part is loaded before a command runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO, cast
+
+import click
+from click.utils import PacifyFlushWrapper
+
+from vestnik import __version__
+from vestnik.cli.lazy import LazyGroup
+from vestnik.errors import VestnikError
+
+BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
+
+
+class Root(LazyGroup):
+    """Turns what goes wrong in a command into one message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # text that the terminal's encoding lacks is escaped, not a failure
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except KeyboardInterrupt:
+            ctx.exit(_failed("interrupted", INTERRUPTED))
+        except BrokenPipeError:
+            sys.stdout = cast(TextIO, PacifyFlushWrapper(sys.stdout))
+            ctx.exit(READER_GONE)
+        except (VestnikError, OSError) as error:
+            ctx.exit(_failed(str(error), BAD_INPUT))
+
+
+def _failed(message: str, code: int) -> int:
+    click.echo(f"vestnik: {message}", err=True)
+    return code
+
+
+@click.group(
+    cls=Root,
+    commands_from={
+        "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
+        "demo": ("vestnik.cli.demo:command", "A tour of the filter language."),
+    },
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 the answer is no, or some events could not be read; 2 wrong input or usage; "
+    "130 interrupted; 141 the reader of the output has gone.",
+)
+@click.version_option(__version__, prog_name="vestnik")
+def main() -> None:
+    """Filters over events, and who wants which event.
+
+    Results go to standard output, messages to standard error.
+    """

@@ -1,0 +1,70 @@
+"""What commands are given: filters as text, events and lines in files, `-` for standard input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from vestnik.errors import FilterSyntaxError, VestnikError
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+
+
+class Refused(click.ClickException):
+    """Input that no command can work with."""
+
+    exit_code = 2
+
+    def show(self, file: object = None) -> None:
+        click.echo(f"vestnik: {self.message}", err=True)
+
+
+def parsed(text: str, name: str = "filter") -> Filter:
+    """The filter of `text`; Refused, with the place and what was expected there, where it has none."""
+    try:
+        return Filter.parse(text)
+    except FilterSyntaxError as error:
+        raise Refused(f"the {name} is wrong at {error}") from None
+    except VestnikError as error:
+        raise Refused(f"the {name}: {error}") from None
+
+
+@contextmanager
+def opened(name: str) -> Iterator[BinaryIO]:
+    """The file `name`, or standard input for `-`; Refused where it cannot be opened or read."""
+    try:
+        if name == "-":
+            yield click.get_binary_stream("stdin")
+        else:
+            with Path(name).open("rb") as file:
+                yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Refused(f"{name}: {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return "there is no such file"
+        case IsADirectoryError():
+            return "this is a folder; name a file in it"
+        case PermissionError():
+            return "no permission to read it"
+        case _:
+            return error.strerror or str(error)
+
+
+def read_event(name: str) -> Event:
+    """The one event in the file `name`."""
+    with opened(name) as file:
+        text = file.read()
+    try:
+        return Event.from_json(text)
+    except VestnikError as error:
+        raise Refused(f"{name} holds no event: {error}") from None
