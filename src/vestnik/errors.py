@@ -86,5 +86,5 @@ def caret(text: str, column: int) -> str:
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     at = column - 1 - line_start
     first = max(0, at - 50)
-    shown = line[first : first + 100].replace("\t", " ")
+    shown = "".join(c if c.isprintable() else " " for c in line[first : first + 100])
     return f"  {shown}\n  {' ' * (at - first)}^"

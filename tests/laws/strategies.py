@@ -358,11 +358,13 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, trees: int = 1, events: int = 0, added: bool = True, single: bool = False) -> Case:
-    """Filters of one vocabulary (`single`: conjunctions; not `added`: without kinds from outside) and events."""
+def cases(
+    draw: st.DrawFn, trees: int = 1, events: int = 0, added: bool = True, single: bool = False, size: int = 5
+) -> Case:
+    """Filters of one vocabulary and events. Not `added`: without kinds from outside; `single`: conjunctions."""
     pick = Pick(draw)
     words = vocabulary(pick, added)
-    nodes = [box(pick, words) if single else tree(pick, words) for _ in range(trees)]
+    nodes = [box(pick, words) if single else tree(pick, words, most=size) for _ in range(trees)]
     return Case(nodes, [event(pick, words) for _ in range(events)], pick.below(20))
 
 

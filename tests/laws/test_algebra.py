@@ -43,7 +43,7 @@ def answered(question: Callable[..., object], *given: Any) -> bool:
 # --- matches ---
 
 
-@given(cases(events=2))
+@given(cases(events=2) | cases(events=2, size=9))
 def test_matches_is_what_the_syntax_tree_says(case: Case) -> None:
     for event in case.events:
         assert case.filters[0].matches(event) is holds(case.trees[0], event)
@@ -69,7 +69,7 @@ def test_a_text_is_parsed_to_the_tree_it_was_written_from(case: Case) -> None:
 # --- covers, overlaps, same_as ---
 
 
-@given(cases(2, added=False))
+@given(cases(2, added=False) | cases(2, added=False, size=9))
 def test_covering_and_overlapping_are_exact(case: Case) -> None:
     f, g = case.filters
     found = universe_of(*case.trees)
@@ -165,7 +165,7 @@ def test_the_hull_of_a_box_and_itself_lets_nothing_in(case: Case) -> None:
 # --- forms of a filter ---
 
 
-@given(cases())
+@given(cases() | cases(size=9))
 def test_the_text_of_a_filter_parses_back_to_it(case: Case) -> None:
     (wanted,) = case.filters
     text = str(wanted)

@@ -24,7 +24,8 @@ class Root(LazyGroup):
                 stream.reconfigure(errors="backslashreplace")
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # as it is where a shell says >&-
+                sys.stdout.flush()
             return result
         except KeyboardInterrupt:
             ctx.exit(_failed("interrupted", INTERRUPTED))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import cast
 
 import click
 
@@ -33,19 +34,20 @@ def parsed(text: str, name: str = "filter") -> Filter:
         raise Refused(f"the {name}: {error}") from None
 
 
-@contextmanager
-def opened(name: str) -> Iterator[BinaryIO]:
-    """The file `name`, or standard input for `-`; Refused where it cannot be opened or read."""
+def opened(name: str) -> AbstractContextManager[BufferedIOBase]:
+    """The file `name`, or standard input for `-`; Refused where it cannot be opened."""
+    if name == "-":
+        return nullcontext(_standard_input())
     try:
-        if name == "-":
-            yield click.get_binary_stream("stdin")
-        else:
-            with Path(name).open("rb") as file:
-                yield file
-    except BrokenPipeError:
-        raise
+        return Path(name).open("rb")
     except OSError as error:
         raise Refused(f"{name}: {_reason(error)}") from None
+
+
+def _standard_input() -> BufferedIOBase:
+    if sys.stdin is None:
+        raise Refused("-: standard input is closed; name a file")
+    return cast(BufferedIOBase, click.get_binary_stream("stdin"))
 
 
 def _reason(error: OSError) -> str:

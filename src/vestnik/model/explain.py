@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vestnik.model.boxes import Box
-from vestnik.model.printer import literal_text, path_text, set_text
+from vestnik.model.printer import literal_text, path_text, scalar_text, set_text
 from vestnik.model.spaces import EVENT
+from vestnik.model.times import format_rfc3339
 from vestnik.model.values import MISSING
 
 if TYPE_CHECKING:
     from vestnik.model.events import Event
     from vestnik.model.filters import Filter
+
+
+LONGEST = 100
+"""Characters of a value that are shown."""
+_TIMES = ("time", "not_before", "expires")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Verdict:
     holds: bool
 
     def __str__(self) -> str:
-        saw = "nothing there" if self.value is MISSING else f"saw {self.value!r}"
+        saw = "nothing there" if self.value is MISSING else f"saw {_shown(self.path, self.value)}"
         return f"{'ok  ' if self.holds else 'FAIL'} {self.constraint}    {saw}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,6 +73,14 @@ class Explanation:
             "boxes": [[verdict.to_dict() for verdict in box] for box in self.boxes],
             "failed": [verdict.to_dict() for verdict in self.failed],
         }
+
+
+def _shown(path: str, value: Any) -> str:
+    """A value as people read it, cut where it is long."""
+    if value is None or isinstance(value, bool):
+        return scalar_text(value)
+    text = f"'{format_rfc3339(value)}'" if path in _TIMES else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def explain(wanted: Filter, event: Event) -> Explanation:

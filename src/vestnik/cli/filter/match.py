@@ -1,0 +1,170 @@
+"""`vestnik filter match`"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import click
+
+from vestnik.cli.finder import Finder
+from vestnik.cli.inputs import Refused, opened
+from vestnik.cli.lines import LONGEST, Line, batches
+from vestnik.cli.progress import progress
+from vestnik.errors import InvalidEvent, VestnikError
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.model.strict_json import read_json
+
+REPORTED = 10
+"""Bad lines of a file that are reported one by one; the others are counted."""
+
+Id: TypeAlias = str | int
+
+
+class Named(NamedTuple):
+    """A filter and the id it goes by."""
+
+    id: Id
+    wanted: Filter
+
+
+class Faults:
+    """The lines of a file that could not be read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.count = 0
+
+    def add(self, number: int, reason: str) -> None:
+        self.count += 1
+        if self.count <= REPORTED:
+            click.echo(f"{self._name}:{number}: {reason}", err=True)
+
+    def summary(self) -> str:
+        lines = "1 line" if self.count == 1 else f"{self.count:,} lines"
+        shown = f" (the first {REPORTED} are shown)" if self.count > REPORTED else ""
+        return f"{self._name}: {lines} could not be read{shown}"
+
+
+@click.command(
+    "match",
+    epilog="Exit codes: 0 all events were read; 1 some lines hold no event, the others were matched; "
+    "2 a filter or a file is wrong, nothing was matched.",
+)
+@click.argument("filters", metavar="FILTERS.jsonl")
+@click.argument("events", metavar="EVENTS.jsonl")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--counts", is_flag=True, help="Print how many filters match, not which.")
+@click.pass_context
+def command(ctx: click.Context, filters: str, events: str, as_json: bool, counts: bool) -> None:
+    """Find the filters that each event matches.
+
+    A line of FILTERS.jsonl is {"id": ..., "filter": "..."}; a line of EVENTS.jsonl is an event. One of the two may be -,
+    which is standard input. Blank lines are passed over.
+
+    For each event one line is printed, in the order of the file: the number of its line, its id and the ids of its
+    filters, between tabs. With --json the ids are exact whatever characters they hold.
+    """
+    if filters == events == "-":
+        raise Refused("only one of the two files can be standard input; name the other")
+    named = read_filters(filters)
+    finder = Finder([one.wanted for one in named])
+    ids = [one.id for one in named]
+    write = _json_line if as_json else _text_line
+    faults = Faults(events)
+    with opened(events) as file, progress("matching", file) as advance:
+        for batch in batches(file):
+            numbers, found = read_events(batch.lines, faults)
+            answers: Sequence[int | list[Id]]
+            if counts:
+                answers = finder.count(found)
+            else:
+                answers = [[ids[position] for position in positions] for positions in finder.find(found)]
+            _print("".join(map(write, numbers, found, answers)))
+            advance(batch.size)
+    if faults.count:
+        click.echo(f"vestnik: {faults.summary()}; the others were matched", err=True)
+        ctx.exit(1)
+
+
+def read_filters(name: str) -> list[Named]:
+    """The filters in a file; Refused, after its bad lines were reported, where it has any."""
+    found: dict[Id, Filter] = {}
+    faults = Faults(name)
+    with opened(name) as file, progress("reading filters", file) as advance:
+        for batch in batches(file):
+            for line in batch.lines:
+                try:
+                    id, wanted = read_filter(line)
+                    if id in found:
+                        raise VestnikError(
+                            f"the id {json.dumps(id)} is taken by a line before; give each filter its own"
+                        )
+                    found[id] = wanted
+                except VestnikError as error:
+                    faults.add(line.number, str(error))
+            advance(batch.size)
+    if faults.count:
+        raise Refused(f"{faults.summary()}; correct the file: nothing was matched")
+    return [Named(id, wanted) for id, wanted in found.items()]
+
+
+def read_filter(line: Line) -> Named:
+    """The filter that a line holds; VestnikError where it holds none."""
+    data = read_json(_text(line))
+    if not isinstance(data, dict) or not isinstance(data.get("filter"), str):
+        raise VestnikError('expected {"id": ..., "filter": "..."}')
+    id = data.get("id")
+    if isinstance(id, bool) or not isinstance(id, str | int):
+        raise VestnikError("expected an id that is a string or an integer")
+    return Named(id, Filter.parse(data["filter"]))
+
+
+def read_events(lines: list[Line], faults: Faults) -> tuple[list[int], list[Event]]:
+    """The line numbers and the events of the lines that hold one; the others go to `faults`."""
+    numbers, events = [], []
+    for line in lines:
+        try:
+            events.append(Event.from_json(_text(line)))
+            numbers.append(line.number)
+        except InvalidEvent as error:
+            faults.add(line.number, _printable(_shorten(str(error))))
+    return numbers, events
+
+
+def _shorten(reason: str, longest: int = 400) -> str:
+    """`reason`, cut where nobody reads on: it may name something long in the event."""
+    return reason if len(reason) <= longest else f"{reason[:longest]}..."
+
+
+def _text(line: Line) -> bytes:
+    if line.text is None:
+        raise InvalidEvent(f"the line is longer than {LONGEST >> 20} MiB")
+    return line.text
+
+
+def _json_line(number: int, event: Event, answer: int | list[Id]) -> str:
+    key = "matches" if isinstance(answer, int) else "filters"
+    return json.dumps({"line": number, "source": event.source, "id": event.id, key: answer}) + "\n"
+
+
+def _text_line(number: int, event: Event, answer: int | list[Id]) -> str:
+    cell = str(answer) if isinstance(answer, int) else ",".join(_printable(str(id)) for id in answer)
+    return f"{number}\t{_printable(event.id)}\t{cell}\n"
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def _printable(text: str) -> str:
+    """`text` on one line, without what a terminal would obey."""
+    return text.translate(_CONTROLS)
+
+
+def _print(text: str) -> None:
+    if sys.stdout is not None:
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -1,0 +1,23 @@
+"""Who wants it: finding, among many filters, those that an event or a batch of events satisfies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vestnik.errors import MissingExtra
+from vestnik.matching.index import Matcher
+
+if TYPE_CHECKING:
+    from vestnik.matching.compiled import CompiledFilters, compile_filters
+
+__all__ = ["CompiledFilters", "Matcher", "compile_filters"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from vestnik.matching import compiled
+    except ModuleNotFoundError as error:
+        raise MissingExtra("compiling filters for batches", "fast") from error
+    return getattr(compiled, name)
