@@ -16,7 +16,7 @@ from hypothesis import given
 from laws.strategies import Case, cases
 from vestnik import Event, Filter
 from vestnik.matching import compile_filters, naive
-from vestnik.matching.compiled import CompiledFilters, Pairs
+from vestnik.matching.batch.compiled import CompiledFilters, Pairs
 from vestnik.model.cloudevents import to_cloudevent
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, TextIO, cast
+from typing import Any
 
 import click
-from click.utils import PacifyFlushWrapper
 
 from vestnik import __version__
 from vestnik.cli.lazy import LazyGroup
@@ -30,7 +30,7 @@ class Root(LazyGroup):
         except KeyboardInterrupt:
             ctx.exit(_failed("interrupted", INTERRUPTED))
         except BrokenPipeError:
-            sys.stdout = cast(TextIO, PacifyFlushWrapper(sys.stdout))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
             ctx.exit(READER_GONE)
         except (VestnikError, OSError) as error:
             ctx.exit(_failed(str(error), BAD_INPUT))

@@ -12,7 +12,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 
 if TYPE_CHECKING:
-    from vestnik.matching.compiled import CompiledFilters
+    from vestnik.matching import CompiledFilters
 
 COMPILE_AFTER = 10_000
 """Events after which compiling the filters, and loading what does it, is worth the wait."""

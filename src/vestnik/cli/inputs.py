@@ -10,7 +10,7 @@ from typing import cast
 
 import click
 
-from vestnik.errors import FilterSyntaxError, VestnikError
+from vestnik.errors import FilterSyntaxError, FilterTooComplex, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 
@@ -30,8 +30,13 @@ def parsed(text: str, name: str = "filter") -> Filter:
         return Filter.parse(text)
     except FilterSyntaxError as error:
         raise Refused(f"the {name} is wrong at {error}") from None
-    except VestnikError as error:
-        raise Refused(f"the {name}: {error}") from None
+    except FilterTooComplex as error:
+        raise Refused(str(error).replace("the filter", f"the {name}", 1)) from None
+
+
+def shown_name(name: str) -> str:
+    """The name of a file for messages."""
+    return "standard input" if name == "-" else name
 
 
 def opened(name: str) -> AbstractContextManager[BufferedIOBase]:
@@ -46,8 +51,8 @@ def opened(name: str) -> AbstractContextManager[BufferedIOBase]:
 
 def _standard_input() -> BufferedIOBase:
     if sys.stdin is None:
-        raise Refused("-: standard input is closed; name a file")
-    return cast(BufferedIOBase, click.get_binary_stream("stdin"))
+        raise Refused("standard input is closed; name a file")
+    return cast(BufferedIOBase, sys.stdin.buffer)
 
 
 def _reason(error: OSError) -> str:
@@ -69,4 +74,4 @@ def read_event(name: str) -> Event:
     try:
         return Event.from_json(text)
     except VestnikError as error:
-        raise Refused(f"{name} holds no event: {error}") from None
+        raise Refused(f"{shown_name(name)} holds no event: {error}") from None

@@ -8,7 +8,7 @@ from vestnik.errors import MissingExtra
 from vestnik.matching.index import Matcher
 
 if TYPE_CHECKING:
-    from vestnik.matching.compiled import CompiledFilters, compile_filters
+    from vestnik.matching.batch.compiled import CompiledFilters, compile_filters
 
 __all__ = ["CompiledFilters", "Matcher", "compile_filters"]
 
@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from vestnik.matching import compiled
+        from vestnik.matching.batch import compiled
     except ModuleNotFoundError as error:
         raise MissingExtra("compiling filters for batches", "fast") from error
     return getattr(compiled, name)

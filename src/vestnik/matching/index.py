@@ -92,7 +92,7 @@ class Matcher(Generic[Id]):
         return row
 
     def _unfile(self, row: Row) -> None:
-        access = _accesses(row[5])[row[6]]
+        access = _accesses(row[6])[row[7]]
         for path, key in access.keys:
             buckets = self._paths.node(path).buckets
             left = take(buckets.pop(key), row)

@@ -16,44 +16,46 @@ from vestnik.model.boxes import Box
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
-Ends: TypeAlias = tuple[int, Any, Any]
-"""A span: slot, low, high."""
-Rest: TypeAlias = tuple[tuple[Ends, ...], tuple[Test, ...]]
-Row: TypeAlias = tuple[int, Any, Any, Rest | None, Hashable, Box, int, Path | None]
-"""A span as slot, low, high; the other spans and the tests; the filter's id; its box, the way in which it is filed, and
-the path that need not be asked about where it is filed. A plain tuple, of which a scan touches as little as it can."""
+Row: TypeAlias = tuple[int, Any, Any, tuple[Test, ...], tuple[Any, ...], Hashable, Box, int, Path | None]
+"""A span as slot, low, high; the tests; the other spans, one after another; the filter's id; its box, the way in which it
+is filed, and the path that need not be asked about where it is filed. A plain tuple: a scan touches as little of it as
+it can, since what a scan costs is fetching things from memory."""
 
 
 def scan(rows: Iterable[Row], values: list[Any]) -> list[Hashable]:
     """The ids of the rows that hold of an event's values."""
-    return [
-        row[4] for row in rows if row[1] <= values[row[0]] <= row[2] and (row[3] is None or _holds(row[3], values))
-    ]
+    return [row[5] for row in rows if row[1] <= values[row[0]] <= row[2] and _holds(row[3], row[4], values)]
 
 
-def _holds(rest: Rest, values: list[Any]) -> bool:
-    spans, tests = rest
-    for slot, low, high in spans:
-        if not low <= values[slot] <= high:
-            return False
-    for test in tests:  # noqa: SIM110 - a generator would cost more than the tests
+def scan_unsure(rows: Iterable[Row], values: list[Any]) -> list[Hashable]:
+    """The same for rows whose spans most likely hold."""
+    return [row[5] for row in rows if _holds(row[3], row[4], values) and row[1] <= values[row[0]] <= row[2]]
+
+
+def _holds(tests: tuple[Test, ...], spans: tuple[Any, ...], values: list[Any]) -> bool:
+    for test in tests:
         if not test(values):
             return False
+    if spans:
+        ends = iter(spans)
+        for slot, low, high in zip(ends, ends, ends, strict=True):
+            if not low <= values[slot] <= high:
+                return False
     return True
 
 
 def open_sets(row: Row) -> Iterator[tuple[Path, ValueSet]]:
     """The value sets that are left to ask about."""
-    return _open_sets(row[5], row[7])
+    return _open_sets(row[6], row[8])
 
 
 def has_literals(row: Row) -> bool:
-    return bool(row[5].literals)
+    return bool(row[6].literals)
 
 
 def make_row(paths: Paths, id: Hashable, box: Box, choice: int, settled: Path | None) -> Row:
     """The row of a box. Acquires the views that it reads."""
-    spans: list[tuple[int, Ends]] = []
+    spans: list[tuple[int, tuple[int, Any, Any]]] = []
     tests: list[Test] = []
     for path, part in _parts(box, settled):
         slot = paths.acquire(path, part.view)
@@ -65,13 +67,12 @@ def make_row(paths: Paths, id: Hashable, box: Box, choice: int, settled: Path | 
         paths.note(path, constants(values))
     spans.sort(key=lambda span: span[0])
     first, *more = [ends for _, ends in spans] or [(CONSTANT, 0, 0)]
-    rest = (tuple(more), tuple(tests)) if more or tests else None
-    return (*first, rest, id, box, choice, settled)
+    return (*first, tuple(tests), tuple([end for ends in more for end in ends]), id, box, choice, settled)
 
 
 def release_views(paths: Paths, row: Row) -> None:
     """Give back what `make_row` acquired."""
-    for path, part in _parts(row[5], row[7]):
+    for path, part in _parts(row[6], row[8]):
         paths.release(path, part.view)
 
 

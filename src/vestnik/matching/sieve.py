@@ -8,13 +8,13 @@ One `|` for each path then tells which rows an event satisfies for sure, and whi
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from itertools import compress
 from typing import Any, TypeAlias
 
 from vestnik.matching.cells import Cells
 from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row, has_literals, open_sets, scan
+from vestnik.matching.rows import Row, has_literals, open_sets, scan_unsure
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
@@ -52,11 +52,12 @@ class Axis:
 class Sieve:
     """At most CAPACITY rows."""
 
-    __slots__ = ("_axes", "_paths", "_places", "_room", "_rows", "_taken", "_unsure")
+    __slots__ = ("_axes", "_ids", "_paths", "_places", "_room", "_rows", "_taken", "_unsure")
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self._rows: list[Row | None] = []
+        self._ids: list[Hashable | None] = []  # of the rows, at hand without them
         self._places: dict[int, int] = {}  # by the identity of the row
         self._room = SMALLEST  # the upper half of an integer begins at this bit
         self._taken = 0  # bits of the rows that are there
@@ -76,9 +77,11 @@ class Sieve:
         place = (~self._taken & self._taken + 1).bit_length() - 1
         if place == len(self._rows):
             self._rows.append(None)
+            self._ids.append(None)
             if place == self._room:
                 self._double()
         self._rows[place] = row
+        self._ids[place] = row[5]
         self._places[id(row)] = place
         self._taken ^= 1 << place
         if has_literals(row):
@@ -88,9 +91,10 @@ class Sieve:
 
     def remove(self, row: Row) -> None:
         place = self._places.pop(id(row))
-        self._rows[place] = None
+        self._rows[place] = self._ids[place] = None
         while self._rows and self._rows[-1] is None:
             self._rows.pop()
+            self._ids.pop()
         self._taken ^= 1 << place
         if has_literals(row):
             self._unsure ^= 1 << place + self._room
@@ -144,14 +148,13 @@ class Sieve:
         if not left:
             return []
         unsure = left & verdict >> self._room
-        ids: list[Hashable] = [row[4] for row in self._at(left ^ unsure)]
-        return ids + scan(self._at(unsure), values) if unsure else ids
+        ids: list[Hashable] = self._at(left ^ unsure, self._ids)
+        return ids + scan_unsure(self._at(unsure, self._rows), values) if unsure else ids
 
-    def _at(self, bits: int) -> Iterable[Any]:
-        """The rows at the places of `bits`."""
-        rows = self._rows
-        if bits.bit_count() * 16 > len(rows):
-            return compress(rows, f"{bits:b}"[::-1].encode().translate(_DIGITS))
-        octets = bits.to_bytes(len(rows) + 7 >> 3, "little")
+    def _at(self, bits: int, things: list[Any]) -> list[Any]:
+        """The things at the places of `bits`."""
+        if bits.bit_count() * 16 > len(things):
+            return list(compress(things, f"{bits:b}"[::-1].encode().translate(_DIGITS)))
+        octets = bits.to_bytes(len(things) + 7 >> 3, "little")
         places = [found.start() for found in _NOT_ZERO.finditer(octets)]
-        return [rows[at << 3 | bit] for at in places for bit in _BITS[octets[at]]]
+        return [things[at << 3 | bit] for at in places for bit in _BITS[octets[at]]]

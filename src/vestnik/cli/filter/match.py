@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import click
 
 from vestnik.cli.finder import Finder
-from vestnik.cli.inputs import Refused, opened
+from vestnik.cli.inputs import Refused, opened, shown_name
 from vestnik.cli.lines import LONGEST, Line, batches
 from vestnik.cli.progress import progress
 from vestnik.errors import InvalidEvent, VestnikError
@@ -35,7 +35,7 @@ class Faults:
     """The lines of a file that could not be read."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name = shown_name(name)
         self.count = 0
 
     def add(self, number: int, reason: str) -> None:
@@ -62,8 +62,8 @@ class Faults:
 def command(ctx: click.Context, filters: str, events: str, as_json: bool, counts: bool) -> None:
     """Find the filters that each event matches.
 
-    A line of FILTERS.jsonl is {"id": ..., "filter": "..."}; a line of EVENTS.jsonl is an event. One of the two may be -,
-    which is standard input. Blank lines are passed over.
+    A line of FILTERS.jsonl is {"id": ..., "filter": "..."}; a line of EVENTS.jsonl is an event. One of the two may be
+    -, which is standard input. Blank lines are passed over.
 
     For each event one line is printed, in the order of the file: the number of its line, its id and the ids of its
     filters, between tabs. With --json the ids are exact whatever characters they hold.
@@ -100,9 +100,7 @@ def read_filters(name: str) -> list[Named]:
                 try:
                     id, wanted = read_filter(line)
                     if id in found:
-                        raise VestnikError(
-                            f"the id {json.dumps(id)} is taken by a line before; give each filter its own"
-                        )
+                        raise VestnikError(f"the id {json.dumps(id)} is taken by an earlier line; give each its own")
                     found[id] = wanted
                 except VestnikError as error:
                     faults.add(line.number, str(error))

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.columns import Columns, Strings, ValueColumns, element_columns, strings_of
-from vestnik.matching.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK
-from vestnik.matching.lines import Line, Ranks
+from vestnik.matching.batch.columns import Columns, Strings, ValueColumns, element_columns, strings_of
+from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK
+from vestnik.matching.batch.lines import Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.values import MISSING
 

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from vestnik.matching.kernels import (
+from vestnik.matching.batch.kernels import (
     FALSE_RANK,
     LIST_RANK,
     MAP_RANK,
@@ -115,8 +115,10 @@ class Line:
         found += _runs(values.strings.cuts, self._string_index, self._strings_from, self.size - 1)
         return tuple(_joined(found))
 
-    def string_ranks(self) -> tuple[int, int]:
-        return self._strings_from, self.size - 1
+    @property
+    def first_string(self) -> int:
+        """The first rank of strings."""
+        return self._strings_from
 
     # -- values
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.columns import ValueColumns
+from vestnik.matching.batch.columns import ValueColumns
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.times import parse_rfc3339
 from vestnik.model.values import MISSING

@@ -87,9 +87,9 @@ def _upper(values: Any, low: int, high: int, rank: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _bucket(value: Any, low: float, scale: float, count: int) -> int:
-    """The bucket of a number among `count`; a larger number is never in an earlier bucket."""
+    """The bucket of a number, or NaN, among `count`; a larger number is never in an earlier bucket."""
     at = (np.float64(value) - low) * scale
-    if at <= 0:
+    if not at > 0:  # NaN too
         return 0
     return count - 1 if at >= count else int(at)
 

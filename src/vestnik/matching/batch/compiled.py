@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vestnik.errors import VestnikError
-from vestnik.matching.arrow_batch import arrow_columns
-from vestnik.matching.bulk import BulkIndex
-from vestnik.matching.columns import Columns, event_columns
-from vestnik.matching.documents import DocumentReader
-from vestnik.matching.mapped import read_mapped, write_mapped
+from vestnik.matching.batch.arrow import arrow_columns
+from vestnik.matching.batch.engine import Engine
+from vestnik.matching.batch.columns import Columns, event_columns
+from vestnik.matching.batch.documents import DocumentReader
+from vestnik.matching.batch.mapped import read_mapped, write_mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +59,7 @@ class CompiledFilters:
         named = list(filters)
         self.ids: list[Any] = [name for name, _ in named]
         self.layout = layout
-        self._index = BulkIndex([wanted.region for _, wanted in named])
+        self._index = Engine([wanted.region for _, wanted in named])
 
     def __len__(self) -> int:
         return len(self.ids)

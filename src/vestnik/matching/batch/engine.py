@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vestnik.matching.build import build
-from vestnik.matching.columns import Columns
-from vestnik.matching.kernels import Beside, match_rows
+from vestnik.matching.batch.filing import file_regions
+from vestnik.matching.batch.columns import Columns
+from vestnik.matching.batch.kernels import Beside, match_rows
+from vestnik.matching.batch.tables import make_tables
 from vestnik.model.boxes import Box
 from vestnik.model.lists import ListSet
 from vestnik.model.regions import Region
@@ -30,23 +31,24 @@ _NO_COUNTS = np.zeros(0, np.int64)
 _NO_ROOM = np.zeros(1, np.int32), np.zeros(1, np.int32)
 
 
-class BulkIndex:
+class Engine:
     """Regions of one space, numbered in their order, compiled together."""
 
     def __init__(self, regions: Sequence[Region]) -> None:
-        built = build(regions)
+        filing = file_regions(regions)
         self._count = len(regions)
-        self._tables, self._paths, self._lines = built.tables, built.paths, built.lines
-        self._exact, self._exact_owner = built.exact, built.exact_owner
-        self._doubtful = [owner for owner in set(self._exact_owner.values()) if len(regions[owner].boxes) > 1]
-        self._lists = [ListTests(path, built.list_tests) for path in dict.fromkeys(p for p, _ in built.list_tests)]
+        self._paths, self._lines, self._exact = filing.paths, filing.lines, filing.exact
+        self._tables = make_tables(filing)
+        self._doubtful = [owner for _, owner in self._exact.values() if len(regions[owner].boxes) > 1]
+        tests = list(filing.list_tests)
+        self._lists = [ListTests(path, tests) for path in dict.fromkeys(path for path, _ in tests)]
         self._pace = 8.0
         """Pairs an event that the last batch had: the room to reserve for the next."""
 
     @property
     def paths(self) -> list[Path]:
         """The paths that are read."""
-        return [*self._paths, *(path for box in self._exact.values() for path, _, _ in box.literals)]
+        return [*self._paths, *(path for box, _ in self._exact.values() for path, _, _ in box.literals)]
 
     def match(self, columns: Columns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Pairs of an event and a region that it is in, each once, in no particular order."""
@@ -107,9 +109,8 @@ class BulkIndex:
             return events, owners
         keep = np.ones(len(owners), bool)
         for i in np.flatnonzero(owners < 0).tolist():
-            box = ~int(owners[i])
-            keep[i] = _literals_hold(self._exact[box], columns, int(events[i]))
-            owners[i] = self._exact_owner[box]
+            box, owners[i] = self._exact[~int(owners[i])]
+            keep[i] = _literals_hold(box, columns, int(events[i]))
         events, owners = events[keep], owners[keep]
         keep = _first_of_each(events, owners, np.isin(owners, self._doubtful), self._count)
         return events[keep], owners[keep]
@@ -130,7 +131,7 @@ class ListTests:
             (number, [(numbers.get(box.every, -1), [numbers[some] for some in box.some]) for box in boxes])
             for number, boxes in mine
         ]
-        self._elements = BulkIndex(list(numbers))
+        self._elements = Engine(list(numbers))
 
     def __len__(self) -> int:
         return len(self._plans)

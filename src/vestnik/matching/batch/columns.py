@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vestnik.matching.lines import Line, Ranks
+from vestnik.matching.batch.lines import Line, Ranks
 from vestnik.model.spaces import DATA, EVENT, Path, walk
 from vestnik.model.values import MISSING
 
