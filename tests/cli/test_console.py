@@ -67,7 +67,8 @@ def test_a_reader_that_goes_away(filters: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text("".join(EVENT % (number, number) for number in range(20_000)))
     command = f"{VESTNIK} filter match {filters} {events} | head -1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, env=buffered)
     assert done.stdout.splitlines() == [b"1\te0\tall", b"141"] and done.stderr == b""
 
 
@@ -100,7 +101,7 @@ def test_progress_is_for_a_terminal(filters: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text("".join(EVENT % (number, number) for number in range(100)))
     shown, screen = pty.openpty()
-    command = [VESTNIK, "filter", "match", filters, events]
+    command = [str(VESTNIK), "filter", "match", str(filters), str(events)]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=screen, timeout=60, env=os.environ | {"TERM": "xterm"}
     )

@@ -18,7 +18,7 @@ Number: TypeAlias = int | float
 NumberCut: TypeAlias = tuple[Number, int]
 NumberCuts: TypeAlias = tuple[NumberCut, ...]
 StringCuts: TypeAlias = tuple[str, ...]
-Cut = TypeVar("Cut", NumberCut, str)
+Cut = TypeVar("Cut", bound=NumberCut | str)
 
 NUMBER_BOTTOM: NumberCut = (-inf, 0)
 STRING_BOTTOM = ""
@@ -99,7 +99,9 @@ def number_points(values: Iterable[Number]) -> NumberCuts:
     return tuple(cut for value in sorted({tidy(v) for v in values}) for cut in ((value, 0), (value, 1)))
 
 
-def number_range(low: Number | None, high: Number | None, *, open_low: bool = False, open_high: bool = False) -> NumberCuts:
+def number_range(
+    low: Number | None, high: Number | None, *, open_low: bool = False, open_high: bool = False
+) -> NumberCuts:
     """The numbers from `low` to `high`; None is unbounded."""
     first = NUMBER_BOTTOM if low is None else (tidy(low), int(open_low))
     if high is None:

@@ -97,5 +97,7 @@ def _verdicts(box: Box, event: Event) -> tuple[Verdict, ...]:
     for literal in sorted(box.literals):
         path, atom, holds = literal
         value = EVENT.read(event, path)
-        verdicts.append(Verdict(path_text(EVENT, path), literal_text(EVENT, literal), value, atom.matches(value) is holds))
+        verdicts.append(
+            Verdict(path_text(EVENT, path), literal_text(EVENT, literal), value, atom.matches(value) is holds)
+        )
     return tuple(verdicts)

@@ -8,7 +8,7 @@ With a sample of events it is the share among those that the hull matches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from math import inf, prod
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,7 @@ def _draws(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
 def _representatives(boxes: tuple[Box, ...], path: Path) -> list[Any]:
     sets = [values for box in boxes for p, values in box.sets if p == path]
     ends = sorted({cut[0] for values in sets for cut in values.numbers if cut[0] != -inf})
-    numbers = [*ends, *((a + b) / 2 for a, b in zip(ends, ends[1:], strict=False))]
+    numbers = [*ends, *((a + b) / 2 for a, b in pairwise(ends))]
     numbers += [ends[0] - 1, ends[-1] + 1] if ends else [0]
     strings = {cut for values in sets for cut in values.strings.cuts}
     strings |= {cut + "\0" for cut in strings} | {""}

@@ -42,14 +42,14 @@ def tokens(text: str) -> Iterator[Token]:
         found = _TOKEN.match(text, at)
         if found is None:
             raise _unreadable(text, at)
-        kind = found.lastgroup
-        start, at = found.span(kind) if kind not in ("fraction", "exponent") else found.span("number")
+        kind = "number" if found["number"] is not None else found.lastgroup or "end"
+        start, at = found.span(kind)
         yield _token(text, found, kind, start, at)
         if kind == "end":
             return
 
 
-def _token(text: str, found: re.Match[str], kind: str | None, start: int, end: int) -> Token:
+def _token(text: str, found: re.Match[str], kind: str, start: int, end: int) -> Token:
     column = start + 1
     if kind == "name":
         name = found["name"]

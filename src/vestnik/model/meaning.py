@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from vestnik.errors import FilterTooComplex
 from vestnik.model import lists, syntax, values
 from vestnik.model.boxes import make_box, meet

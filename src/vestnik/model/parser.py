@@ -1,13 +1,13 @@
 """The filter language: text to syntax tree, by recursive descent.
 
-    filter    = conjunct { OR conjunct }
-    conjunct  = unit { AND unit }
-    unit      = NOT unit | '(' filter ')' | TRUE | FALSE | EXISTS path | (ANY | ALL) path (test | '(' filter ')')
-              | NAME '(' path { ',' literal } ')' | path test
-    test      = ('=' | '!=' | '<' | '<=' | '>' | '>=') literal | [NOT] BETWEEN literal AND literal
-              | [NOT] IN '(' literal { ',' literal } ')' | [NOT] LIKE string [ESCAPE string]
-              | [NOT] (GLOB | MATCHES) string | IS [NOT] kind | IS type-name
-    path      = name { '.' name } | '@'
+filter    = conjunct { OR conjunct }
+conjunct  = unit { AND unit }
+unit      = NOT unit | '(' filter ')' | TRUE | FALSE | EXISTS path | (ANY | ALL) path (test | '(' filter ')')
+          | NAME '(' path { ',' literal } ')' | path test
+test      = ('=' | '!=' | '<' | '<=' | '>' | '>=') literal | [NOT] BETWEEN literal AND literal
+          | [NOT] IN '(' literal { ',' literal } ')' | [NOT] LIKE string [ESCAPE string]
+          | [NOT] (GLOB | MATCHES) string | IS [NOT] kind | IS type-name
+path      = name { '.' name } | '@'
 """
 
 from __future__ import annotations
@@ -262,7 +262,9 @@ class _Parser:
         try:
             StringSet.of(Pattern(verb.kind, start.value, escape))
         except PatternError as error:
-            raise self._expected(f"a {verb.kind} pattern ({error.reason}, at character {error.position + 1})", start) from None
+            raise self._expected(
+                f"a {verb.kind} pattern ({error.reason}, at character {error.position + 1})", start
+            ) from None
         return syntax.PatternTest(verb.kind, start.value, escape, negated)
 
     def _is(self, path: Path, start: Token) -> syntax.Test:

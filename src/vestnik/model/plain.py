@@ -5,6 +5,7 @@ Reading checks what it is given and brings it to normal form, since it comes fro
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -92,7 +93,7 @@ def _finite(value: float) -> bool:
 
 
 def _rising(cuts: list[Any]) -> tuple[Any, ...]:
-    if any(a >= b for a, b in zip(cuts, cuts[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(cuts)):
         raise ValueError(f"the cuts {cuts!r} do not rise")
     return tuple(cuts)
 

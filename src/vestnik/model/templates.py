@@ -1,7 +1,7 @@
 """Templates over tuples: `Filter.template('flight', 'PR', ANY)`.
 
 A tuple is an event whose data has the names `0`, `1`, ...; a template gives for each position a value, a Python type
-(`str`, `int` or `float` for any number, `bool`, `list`, `dict`, `type(None)`), or ANY. The number of positions must agree.
+(`str`, `int` or `float` for any number, `bool`, `list`, `dict`, `type(None)`), or ANY. Both have as many positions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from vestnik.errors import FilterError
 from vestnik.model import values
 from vestnik.model.boxes import make_box
 from vestnik.model.regions import Region
-from vestnik.model.spaces import DATA, EVENT
+from vestnik.model.spaces import DATA, EVENT, Path
 from vestnik.model.values import ValueSet
 
 
@@ -39,7 +39,7 @@ _FORMALS: dict[Any, ValueSet] = {
 
 
 def template_region(positions: tuple[Any, ...]) -> Region:
-    sets = {(DATA, str(i)): _position(i, wanted) for i, wanted in enumerate(positions)}
+    sets: dict[Path, ValueSet] = {(DATA, str(i)): _position(i, wanted) for i, wanted in enumerate(positions)}
     sets[DATA, str(len(positions))] = values.ABSENT
     box = make_box(EVENT, sets)
     return Region(EVENT, () if box is None else (box,))

@@ -8,6 +8,7 @@ closed under union, intersection and complement; equal sets are equal objects.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -118,7 +119,7 @@ def value_points(values: list[Any]) -> ValueSet:
     return ValueSet(flags, line.number_points(numbers), StringSet(line.string_points(strings)))
 
 
-def _flag(flag: int) -> Any:
+def _flag(flag: int) -> Callable[[ValueSet, Any], bool]:
     return lambda values, value: bool(values.flags & flag)
 
 
@@ -135,7 +136,7 @@ def _list(values: ValueSet, value: list[Any]) -> bool:
     return list_sets.contains(values.lists, value)
 
 
-_CONTAINS: dict[type, Any] = {
+_CONTAINS: dict[type, Callable[[ValueSet, Any], bool]] = {
     Missing: _flag(FLAG_MISSING),
     type(None): _flag(FLAG_NULL),
     bool: lambda values, value: bool(values.flags & (FLAG_TRUE if value else FLAG_FALSE)),

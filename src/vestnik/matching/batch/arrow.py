@@ -59,7 +59,8 @@ class ArrowColumns:
         column = self._column(path)
         if not isinstance(column, list) and column is not None and _is_list(column.type):
             return _elements(column.slice(first, last - first))
-        return ValueColumns(last - first, lambda _: column[first:last] if column else []).elements(path, 0, last - first)
+        values = column[first:last] if isinstance(column, list) else []
+        return ValueColumns(len(values), lambda _: values).elements(path, 0, len(values))
 
     def value(self, path: Path, event: int) -> Any:
         column = self._column(path)
@@ -148,7 +149,7 @@ def _decoded(column: pa.Array) -> list[Any]:
             out.append(MISSING)
             continue
         try:
-            is_json = isinstance(text, str) or text[:1] in b"{[\" \t\r\n" or not text
+            is_json = isinstance(text, str) or text[:1] in b'{[" \t\r\n' or not text
             out.append(msgspec.json.decode(text) if is_json else msgspec.msgpack.decode(text))
         except msgspec.DecodeError as error:
             raise InvalidEvent(f"row {row} is neither JSON nor msgpack: {error}", DATA) from error
@@ -247,7 +248,8 @@ def _dictionary_ranks(column: pa.DictionaryArray, line: Line) -> Ranks:
     """Each value of the dictionary is ranked once; an index or a value may be null."""
     ranks = np.append(_ranks(column.dictionary, line), np.int32(MISSING_RANK))
     indices = column.indices.cast(pa.int64()).fill_null(len(ranks) - 1)
-    return ranks[indices.to_numpy(zero_copy_only=False)]
+    at: NDArray[np.int64] = indices.to_numpy(zero_copy_only=False)
+    return ranks[at]
 
 
 def _string_ranks(column: pa.Array, line: Line) -> Ranks:
@@ -256,4 +258,5 @@ def _string_ranks(column: pa.Array, line: Line) -> Ranks:
         return line.rank_text(*_buffers(column))
     strings, ranks = points
     found = pc.index_in(column, value_set=pa.array(strings, column.type)).fill_null(len(strings))
-    return ranks[found.to_numpy(zero_copy_only=False)]
+    at: NDArray[np.int32] = found.to_numpy(zero_copy_only=False)
+    return ranks[at]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from vestnik.errors import VestnikError
 from vestnik.matching.batch.arrow import arrow_columns
-from vestnik.matching.batch.engine import Engine
 from vestnik.matching.batch.columns import Columns, event_columns
 from vestnik.matching.batch.documents import DocumentReader
+from vestnik.matching.batch.engine import Engine
 from vestnik.matching.batch.mapped import read_mapped, write_mapped
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vestnik.matching.batch.filing import file_regions
 from vestnik.matching.batch.columns import Columns
+from vestnik.matching.batch.filing import file_regions
 from vestnik.matching.batch.kernels import Beside, match_rows
 from vestnik.matching.batch.tables import make_tables
 from vestnik.model.boxes import Box
-from vestnik.model.lists import ListSet
+from vestnik.model.lists import ListBox, ListSet
 from vestnik.model.regions import Region
 from vestnik.model.spaces import Path
 
@@ -55,9 +55,7 @@ class Engine:
         room = 1024 + int(1.1 * self._pace * len(columns))
         events, owners, count = np.empty(room, np.int32), np.empty(room, np.int32), 0
         for first, rows, beside, at in self._blocks(columns):
-            events, owners, count = match_rows(
-                self._tables, rows, beside, at, first, _NO_COUNTS, events, owners, count
-            )
+            events, owners, count = match_rows(self._tables, rows, beside, at, first, _NO_COUNTS, events, owners, count)
         self._pace = count / max(1, len(columns))
         return self._settle(columns, events[:count], owners[:count])
 
@@ -103,7 +101,9 @@ class Engine:
             tests.answer(columns, start, end, lists)
         return Beside(np.concatenate(texts), np.array([0, *ends], np.int64), codes, memo_at, memo, lists)
 
-    def _settle(self, columns: Columns, events: NDArray[np.int32], owners: NDArray[np.int32]) -> Any:
+    def _settle(
+        self, columns: Columns, events: NDArray[np.int32], owners: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Decide the candidates, whose owner is ~box, by exact evaluation of what the kernels left open."""
         if not self._exact:
             return events, owners
@@ -127,10 +127,7 @@ class ListTests:
             for box in boxes:
                 for region in (*box.some, *(() if box.every is None else (box.every,))):
                     numbers.setdefault(region, len(numbers))
-        self._plans = [
-            (number, [(numbers.get(box.every, -1), [numbers[some] for some in box.some]) for box in boxes])
-            for number, boxes in mine
-        ]
+        self._plans = [(number, [_plan(box, numbers) for box in boxes]) for number, boxes in mine]
         self._elements = Engine(list(numbers))
 
     def __len__(self) -> int:
@@ -149,6 +146,11 @@ class ListTests:
                 for region in some:
                     passes = passes & (hits[region] > 0)
                 out[number] |= passes
+
+
+def _plan(box: ListBox, numbers: dict[Region, int]) -> tuple[int, list[int]]:
+    """The numbers of the region that every element must be in, or -1, and of those that some must be in."""
+    return -1 if box.every is None else numbers[box.every], [numbers[some] for some in box.some]
 
 
 def _literals_hold(box: Box, columns: Columns, event: int) -> bool:

@@ -1,10 +1,10 @@
 """The loops, compiled by numba.
 
 `Tables` is a compiled index laid out flat. A box is kept under one access key (path, level, cell): its most selective
-interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key are a cluster of records: four range
-tests in the record itself, the rest a run of tests. Where many records of a cluster have their first test on the same
-path they are a group, sorted by its lower end for bisection; the others are together in a mixed group.
-An event's ranks are one row.
+interval of ranks lies in one to three cells of 2**level ranks. The boxes under a key are a cluster of records: four
+range tests in the record itself, the rest a run of tests. Where many records of a cluster have their first test on the
+same path they are a group, sorted by its lower end for bisection; the others are together in a mixed group. An event's
+ranks are one row.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Tables(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What tests read beside the ranks: the text columns of patterns, each distinct string once, and whether lists pass."""
+    """What tests read beside the ranks: the text columns of patterns, each string once, and whether lists pass."""
 
     text: NDArray[np.uint8]  # in UTF-8
     at: Longs  # where each distinct string begins
@@ -138,7 +138,7 @@ def rank_bytes(cuts: Any, cut_at: Any, text: Any, at: Any, first: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _code_point(text: Any, at: int) -> tuple[int, int]:
+def _code_point(text: Any, at: int) -> tuple[Any, int]:
     """The code point of two or more bytes at `at`, and how many they are."""
     byte = np.int64(text[at])
     second = np.int64(text[at + 1]) & 0x3F
@@ -236,14 +236,23 @@ def _sift_more(row: Any, more: Any, passed: Any, count: int) -> int:
 
 @njit(cache=True, nogil=True)
 def match_rows(
-    t: Any, rows: Any, beside: Any, column_from: int, first: int, counts: Any, out_events: Any, out_owners: Any, written: int
+    t: Any,
+    rows: Any,
+    beside: Any,
+    column_from: int,
+    first: int,
+    counts: Any,
+    out_events: Any,
+    out_owners: Any,
+    written: int,
 ) -> Any:
     """Write the (event, owner) pairs of a block of events, numbered from `first`, in no particular order.
 
-    They go to the two arrays after the `written` that are there; returns the arrays, larger ones where there was no room
-    left, and how many pairs they hold now. With `counts` of the length of `rows` the matches of each event are added there instead, and no box may need exact
-    evaluation. The events of a block are taken cluster by cluster, so that the records of a cluster stay in cache.
-    A filter is reported by the first of its boxes that matches: the test UNLESS refuses where an earlier one does.
+    They go to the two arrays after the `written` that are there; returns the arrays, larger ones where there was no
+    room left, and how many pairs they hold now. With `counts` of the length of `rows` the matches of each event are
+    added there instead, and no box may need exact evaluation. The events of a block are taken cluster by cluster, so
+    that the records of a cluster stay in cache. A filter is reported by the first of its boxes that matches: the test
+    UNLESS refuses where an earlier one does.
     """
     key_slot, key_level, key_at, cells = t.key_slot, t.key_level, t.key_at, t.cells
     group_at, group_slot, group_kind, group_plain = t.group_at, t.group_slot, t.group_kind, t.group_plain
@@ -285,12 +294,12 @@ def match_rows(
                 plain = counting and group_plain[group]
                 for at in range(run_from, run):
                     event = order[at]
-                    start, end = group_from, group_to
+                    start, end = int(group_from), int(group_to)
                     if kind_of_group != MIXED:
                         rank = rows[event, slot_of_group]
-                        end = np.int32(_upper(low, start, end, rank))
+                        end = _upper(low, start, end, rank)
                         if kind_of_group == POINTS:
-                            start = np.int32(_upper(low, start, end, rank - 1))
+                            start = _upper(low, start, end, rank - 1)
                         if plain:
                             counts[event] += end - start
                             if kind_of_group == RANGES:
@@ -342,7 +351,7 @@ def match_rows(
                                 passes = ((_upper(bounds, from_, bound_at[which + 1], value) - from_) & 1) == 1
                             if passes:
                                 test += 1
-                                matches = test < tests_end or earlier < 0
+                                matches = bool(test < tests_end or earlier < 0)
                                 continue
                             if earlier < 0:
                                 matches = False

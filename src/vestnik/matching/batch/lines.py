@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import inf, isfinite, nextafter
 from typing import Any
 
@@ -130,7 +131,8 @@ class Line:
 
     def rank_text(self, text: NDArray[np.uint8], offsets: NDArray[Any]) -> Ranks:
         """The ranks of strings in UTF-8, whose byte order is code-point order."""
-        return rank_bytes(self._string_text, self._string_offsets, text, offsets, self._strings_from)
+        ranks: Ranks = rank_bytes(self._string_text, self._string_offsets, text, offsets, self._strings_from)
+        return ranks
 
     def points(self) -> tuple[list[str], Ranks] | None:
         """Where the line tells only single strings apart: these, and their ranks followed by that of all others."""
@@ -177,7 +179,7 @@ class Line:
     def _cuts(self) -> list[str]:
         if self._string_cuts is None:
             text, at = self._string_text.tobytes(), self._string_offsets.tolist()
-            self._string_cuts = [text[a:b].decode() for a, b in zip(at, at[1:], strict=False)]
+            self._string_cuts = [text[a:b].decode() for a, b in pairwise(at)]
         return self._string_cuts
 
 
@@ -197,7 +199,8 @@ class _Thresholds:
         self._guide = _fixed_array(np.searchsorted(buckets, np.arange(count + 1)), np.int32)
 
     def ranks(self, values: NDArray[Any]) -> Ranks:
-        return rank_numbers(self._values, self._guide, self._low, self._scale, values, FIRST_NUMBER)  # type: ignore[no-any-return]
+        ranks: Ranks = rank_numbers(self._values, self._guide, self._low, self._scale, values, FIRST_NUMBER)
+        return ranks
 
 
 class _Memo(dict[str, int]):

@@ -29,7 +29,7 @@ def write_mapped(path: str | PathLike[str], value: Any) -> None:
     target = Path(path)
     part = target.with_name(target.name + ".part")
     with part.open("wb") as file:
-        for piece in (_MAGIC + sizes + head, *views):
+        for piece in (memoryview(_MAGIC + sizes + head), *views):
             file.write(piece)
             file.write(b"\0" * (-file.tell() % _ALIGN))
     part.replace(target)
@@ -37,7 +37,7 @@ def write_mapped(path: str | PathLike[str], value: Any) -> None:
 
 def read_mapped(path: str | PathLike[str]) -> Any:
     """The value that `write_mapped` wrote, its arrays mapped read-only; VestnikError for another file."""
-    data = memoryview(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else memoryview(b"")
+    data = memoryview(np.memmap(path, np.uint8, "r").data) if Path(path).stat().st_size else memoryview(b"")
     at = len(_MAGIC)
     if data[:at] != _MAGIC:
         raise VestnikError(f"{path} is no file of mapped arrays")
