@@ -3,17 +3,18 @@
 The universe of a path is cut into cells: one for each kind of value that has no order, some for strings and some for
 numbers, at quantiles of the constants that filters name. Of a cell, a value set holds all values, or none, or it is
 unsure. Where the cells are cut changes what matching costs, never an answer.
+
+Sets of strings by what they end with are asked of the strings backwards, in cells of their own.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any
+from typing import Any, NamedTuple
 
+from vestnik.matching.stems import ending_of, stem_of
 from vestnik.model import cuts as line
-from vestnik.model.automata import Automaton
 from vestnik.model.lists import ALL_LISTS
-from vestnik.model.nfa import END
 from vestnik.model.strings import StringSet
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
 
@@ -29,10 +30,11 @@ COARSE, FINE = 16, 128
 class Cells:
     """The cells of one path. Which of them an event's value is in stands in `slot` of the event's values."""
 
-    __slots__ = ("count", "made_at", "numbers", "slot", "texts", "users")
+    __slots__ = ("backwards", "count", "made_at", "numbers", "slot", "texts", "users")
 
-    def __init__(self, slot: int, constants: list[Any], count: int, made_at: int) -> None:
+    def __init__(self, slot: int, backwards: bool, constants: list[Any], count: int, made_at: int) -> None:
         self.slot = slot
+        self.backwards = backwards
         self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)], count)
         self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)], count)
         self.count = count
@@ -43,7 +45,7 @@ class Cells:
         return NUMBER_KIND + len(self.texts) + len(self.numbers) + 1
 
     def of_text(self, text: str) -> int:
-        return TEXT_KIND + bisect_right(self.texts, text)
+        return TEXT_KIND + bisect_right(self.texts, text[::-1] if self.backwards else text)
 
     def of_number(self, number: float) -> int:
         return NUMBER_KIND + len(self.texts) + bisect_right(self.numbers, number)
@@ -61,9 +63,24 @@ class Cells:
         bounds = [line.STRING_BOTTOM, *self.texts]
         if strings.automaton is None:
             return _verdicts(bounds, strings.cuts)
-        stem = _stem(strings.automaton)
+        stem = stem_of(strings.automaton)
         around = _verdicts(bounds, line.string_range(stem, line.after_prefix(stem)))
         return [verdict or UNSURE for verdict in around]
+
+
+class Aspect(NamedTuple):
+    """A value set as cells see it: whether strings are read backwards, and the set of what is then read."""
+
+    backwards: bool
+    values: ValueSet
+
+
+def aspect(values: ValueSet) -> Aspect:
+    ending = ending_of(values.strings)
+    if ending is None or values != ValueSet(strings=values.strings):
+        return Aspect(False, values)
+    stem = ending[::-1]
+    return Aspect(True, ValueSet(strings=StringSet(line.string_range(stem, line.after_prefix(stem)))))
 
 
 def constants(values: ValueSet) -> list[Any]:
@@ -84,21 +101,3 @@ def _verdicts(starts: list[Any], cuts: tuple[Any, ...]) -> list[int]:
     return [
         UNSURE if end > begin else SURE if begin & 1 else REFUSED for begin, end in zip(begins, ends, strict=True)
     ]
-
-
-def _stem(automaton: Automaton) -> str:
-    """What all strings of the set begin with."""
-    state, stem = 0, ""
-    while not automaton.accepting[state]:
-        starts, targets = automaton.starts[state], automaton.targets[state]
-        moves = zip(starts, (*starts[1:], END), targets, strict=True)
-        alive = [(code, end, to) for code, end, to in moves if not _is_dead(automaton, to)]
-        if len(alive) != 1 or alive[0][1] - alive[0][0] != 1:
-            break
-        stem += chr(alive[0][0])
-        state = alive[0][2]
-    return stem
-
-
-def _is_dead(automaton: Automaton, state: int) -> bool:
-    return automaton.targets[state] == (state,) and not automaton.accepting[state]

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vestnik.matching.cells import LIST_KIND, MAP_KIND, NUMBER_KIND, TEXT_KIND
 from vestnik.matching.paths import BLANKS, FALSE, KIND, NUMBER, RAW, TEXT, TRUE
+from vestnik.matching.stems import content_of, ending_of
 from vestnik.model import cuts as line
 from vestnik.model.cuts import ALL_NUMBERS, Number, NumberCut, NumberCuts
 from vestnik.model.kinds import Atom
 from vestnik.model.lists import ALL_LISTS
-from vestnik.model.strings import Pattern, StringSet
+from vestnik.model.strings import StringSet
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
 
 Test: TypeAlias = Callable[[list[Any]], bool]
@@ -202,18 +203,10 @@ def _no_string(strings: StringSet) -> Check:
 
 def _pattern(strings: StringSet) -> Check:
     """A pattern, by a method of str where one says it."""
-    verb, inner = _simple_like(strings)
-    return Check(TEXT, accepted, strings.automaton) if verb is None else Check(TEXT, verb, inner)
-
-
-def _simple_like(strings: StringSet) -> tuple[Callable[[int, str], Test] | None, str]:
-    """`ends` or `has` with its text, for what was written as LIKE '%text' or LIKE '%text%'."""
-    origin = strings.origin
-    if strings.automaton is not None and isinstance(origin, Pattern) and origin.verb == "LIKE" and origin.escape is None:
-        inner = origin.text.strip("%")
-        if inner and "%" not in inner and "_" not in inner and origin.text[0] == "%":
-            return (has if origin.text[-1] == "%" else ends), inner
-    return None, ""
+    ending, content = ending_of(strings), content_of(strings)
+    if ending is not None:
+        return Check(TEXT, ends, ending)
+    return Check(TEXT, accepted, strings.automaton) if content is None else Check(TEXT, has, content)
 
 
 # --- checks: the argument is bound as a default, which is the fastest and smallest closure there is ---

@@ -42,7 +42,7 @@ SAMPLE = 1024
 """Constants of a path that are remembered, to cut it into cells by."""
 MANY = 256
 """Rows for which fine cells are worth their room."""
-STALE = 8
+STALE = 32
 """Cells are made anew when a path has so many times the users that it had."""
 
 
@@ -97,7 +97,7 @@ class Node:
         self.slots = [UNUSED] * len(BLANKS)
         self.users = [0] * len(BLANKS)
         self.cells: list[Cells] = []  # those in use, new after old
-        self.constants: list[Any] = []  # the latest of those that filters name
+        self.constants: tuple[list[Any], list[Any]] = ([], [])  # the latest that filters name, and those backwards
         self.buckets: dict[Any, Any] = {}
 
     def is_idle(self) -> bool:
@@ -163,23 +163,23 @@ class Paths:
             node.slots[view] = UNUSED
             self.prune(path)
 
-    def note(self, path: Steps, constants: list[Any]) -> None:
+    def note(self, path: Steps, backwards: bool, constants: list[Any]) -> None:
         """Remember constants that a filter names at a path in use."""
-        node = self.node(path)
-        node.constants += constants[:SAMPLE]
-        del node.constants[:-SAMPLE]
+        known = self.node(path).constants[backwards]
+        known += constants[:SAMPLE]
+        del known[:-SAMPLE]
 
-    def acquire_cells(self, path: Steps, rows: int) -> Cells:
+    def acquire_cells(self, path: Steps, backwards: bool, rows: int) -> Cells:
         """Cells of a path in use, good for so many rows, for one more user."""
         node = self.node(path)
         count = FINE if rows > MANY else COARSE
         users = sum(node.users)
-        cells = next((cells for cells in reversed(node.cells) if cells.count == count), None)
-        if cells is None or users > STALE * cells.made_at:
-            cells = Cells(self._new_slot(MISSING_KIND), node.constants, count, users)
-            node.cells.append(cells)
-        cells.users += 1
-        return cells
+        found = [cells for cells in node.cells if cells.count == count and cells.backwards == backwards]
+        if not found or users > STALE * found[-1].made_at:
+            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], count, users))
+            node.cells.append(found[-1])
+        found[-1].users += 1
+        return found[-1]
 
     def release_cells(self, path: Steps, cells: Cells) -> None:
         cells.users -= 1

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from vestnik.matching.cells import constants
+from vestnik.matching.cells import Aspect, aspect, constants
 from vestnik.matching.constraints import Check, Span, Test, atom_check, parts
 from vestnik.matching.paths import CONSTANT, Paths
 from vestnik.model.boxes import Box
@@ -44,9 +44,9 @@ def _holds(tests: tuple[Test, ...], spans: tuple[Any, ...], values: list[Any]) -
     return True
 
 
-def open_sets(row: Row) -> Iterator[tuple[Path, ValueSet]]:
-    """The value sets that are left to ask about."""
-    return _open_sets(row[6], row[8])
+def aspects(row: Row) -> Iterator[tuple[Path, Aspect]]:
+    """What is left to ask about, as cells see it."""
+    return ((path, aspect(values)) for path, values in _open_sets(row[6], row[8]))
 
 
 def has_literals(row: Row) -> bool:
@@ -64,7 +64,8 @@ def make_row(paths: Paths, id: Hashable, box: Box, choice: int, settled: Path | 
         else:
             tests.append(_shared_test(part, slot))
     for path, values in _open_sets(box, settled):
-        paths.note(path, constants(values))
+        backwards, read = aspect(values)
+        paths.note(path, backwards, constants(read))
     spans.sort(key=lambda span: span[0])
     first, *more = [ends for _, ends in spans] or [(CONSTANT, 0, 0)]
     return (*first, tuple(tests), tuple([end for ends in more for end in ends]), id, box, choice, settled)

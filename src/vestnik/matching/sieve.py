@@ -12,9 +12,9 @@ from collections.abc import Hashable, Iterator
 from itertools import compress
 from typing import Any, TypeAlias
 
-from vestnik.matching.cells import Cells
+from vestnik.matching.cells import Aspect, Cells
 from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row, has_literals, open_sets, scan_unsure
+from vestnik.matching.rows import Row, aspects, has_literals, scan_unsure
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
@@ -28,31 +28,26 @@ _BITS = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256
 _NOT_ZERO = re.compile(rb"[^\0]")
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
-Flips: TypeAlias = tuple[int, int, int]
-"""The bits of a row for each verdict."""
+AxisKey: TypeAlias = tuple[Path, bool]
+"""A path, and whether its strings are read backwards."""
 
 
 class Axis:
-    """One path of a sieve: its cells, and an integer for each."""
+    """A path of a sieve: its cells, and where in the table their integers begin."""
 
-    __slots__ = ("bits", "cells", "planned", "rows")
+    __slots__ = ("cells", "planned", "rows", "start")
 
     def __init__(self, cells: Cells, planned: int) -> None:
         self.cells = cells
-        self.bits = [0] * len(cells)
+        self.start = 0
         self.rows = 0
         self.planned = planned
-
-    def flip(self, values: ValueSet, flips: Flips) -> None:
-        """Put in a row, or take it out again."""
-        verdicts = self.cells.verdicts(values)
-        self.bits = [bits ^ flips[verdict] for bits, verdict in zip(self.bits, verdicts, strict=True)]
 
 
 class Sieve:
     """At most CAPACITY rows."""
 
-    __slots__ = ("_axes", "_ids", "_paths", "_places", "_room", "_rows", "_taken", "_unsure")
+    __slots__ = ("_axes", "_ids", "_paths", "_places", "_room", "_rows", "_slots", "_starts", "_table", "_taken", "_unsure")
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -62,7 +57,10 @@ class Sieve:
         self._room = SMALLEST  # the upper half of an integer begins at this bit
         self._taken = 0  # bits of the rows that are there
         self._unsure = 0  # and of those that no cell decides, in the upper half
-        self._axes: dict[Path, Axis] = {}
+        self._axes: dict[AxisKey, Axis] = {}
+        self._slots: list[int] = []  # of the axes, in their order
+        self._starts: list[int] = []
+        self._table: list[int] = []  # the integers of all cells of all axes
 
     def __len__(self) -> int:
         return len(self._places)
@@ -86,8 +84,8 @@ class Sieve:
         self._taken ^= 1 << place
         if has_literals(row):
             self._unsure ^= 1 << place + self._room
-        for path, values in open_sets(row):
-            self._put(path, values, place)
+        for (path, aspect) in aspects(row):
+            self._put(path, aspect, place)
 
     def remove(self, row: Row) -> None:
         place = self._places.pop(id(row))
@@ -98,52 +96,77 @@ class Sieve:
         self._taken ^= 1 << place
         if has_literals(row):
             self._unsure ^= 1 << place + self._room
-        for path, values in open_sets(row):
-            axis = self._axes[path]
+        for path, (backwards, values) in aspects(row):
+            axis = self._axes[path, backwards]
             axis.rows -= 1
-            if axis.rows:
-                axis.flip(values, self._flips(place))
-            else:
-                self._paths.release_cells(path, axis.cells)
-                del self._axes[path]
+            self._flip(axis, values, place)
+            if not axis.rows:
+                self._drop((path, backwards))
 
-    def _flips(self, place: int) -> Flips:
-        return 0, 1 << place, 1 << place + self._room
-
-    def _put(self, path: Path, values: ValueSet, place: int) -> None:
-        axis = self._axes.get(path)
+    def _put(self, path: Path, aspect: Aspect, place: int) -> None:
+        key = (path, aspect.backwards)
+        axis = self._axes.get(key)
         if axis is None:
-            axis = self._axes[path] = Axis(self._paths.acquire_cells(path, 0), SMALLEST)
+            axis = self._new_axis(key, 0)
         axis.rows += 1
         if axis.rows <= axis.planned:
-            axis.flip(values, self._flips(place))
+            self._flip(axis, aspect.values, place)
         else:
-            self._cut(path, axis)
+            self._cut(key)
 
-    def _cut(self, path: Path, old: Axis) -> None:
+    def _flip(self, axis: Axis, values: ValueSet, place: int) -> None:
+        """Put a row in at an axis, or take it out again."""
+        flips = 0, 1 << place, 1 << place + self._room
+        verdicts = axis.cells.verdicts(values)
+        here = slice(axis.start, axis.start + len(verdicts))
+        self._table[here] = [
+            bits ^ flips[verdict] for bits, verdict in zip(self._table[here], verdicts, strict=True)
+        ]
+
+    def _new_axis(self, key: AxisKey, rows: int) -> Axis:
+        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key, rows), GROWTH * max(rows, SMALLEST // GROWTH))
+        axis.start = len(self._table)
+        self._table += [0] * len(axis.cells)
+        self._slots.append(axis.cells.slot)
+        self._starts.append(axis.start)
+        return axis
+
+    def _drop(self, key: AxisKey) -> None:
+        axis = self._axes.pop(key)
+        size = len(axis.cells)
+        del self._table[axis.start : axis.start + size]
+        for other in self._axes.values():
+            if other.start > axis.start:
+                other.start -= size
+        self._slots = [other.cells.slot for other in self._axes.values()]
+        self._starts = [other.start for other in self._axes.values()]
+        self._paths.release_cells(key[0], axis.cells)
+
+    def _cut(self, key: AxisKey) -> None:
         """Give the rows of an axis new cells, made for as many as they are."""
-        axis = self._axes[path] = Axis(self._paths.acquire_cells(path, old.rows), GROWTH * old.rows)
-        axis.rows = old.rows
+        rows = self._axes[key].rows
+        self._drop(key)
+        axis = self._new_axis(key, rows)
+        axis.rows = rows
         for place, row in enumerate(self._rows):
-            for at, values in open_sets(row) if row else ():
-                if at == path:
-                    axis.flip(values, self._flips(place))
-        self._paths.release_cells(path, old.cells)
+            for path, aspect in aspects(row) if row else ():
+                if (path, aspect.backwards) == key:
+                    self._flip(axis, aspect.values, place)
 
     def _double(self) -> None:
         """Make room for twice as many rows."""
         room = self._room
         lower = (1 << room) - 1
-        for axis in self._axes.values():
-            axis.bits = [bits & lower | bits >> room << 2 * room for bits in axis.bits]
+        self._table = [bits & lower | bits >> room << 2 * room for bits in self._table]
         self._unsure <<= room
         self._room = 2 * room
 
     def scan(self, values: list[Any]) -> list[Hashable]:
         """The ids of the rows that hold of an event's values."""
         verdict = self._unsure
-        for axis in self._axes.values():
-            verdict |= axis.bits[values[axis.cells.slot]]
+        table = self._table
+        for slot, start in zip(self._slots, self._starts, strict=True):
+            verdict |= table[start + values[slot]]
         left = self._taken & ~verdict
         if not left:
             return []

@@ -112,7 +112,7 @@ class Event(_Draft):
         seq: int | None = None,
     ) -> Event:
         return _make(
-            _dotted(type, "type"),
+            _text(type, "type"),
             _data(data, "data"),
             _text(source, "source"),
             _id(id, "id"),
@@ -181,13 +181,6 @@ class Event(_Draft):
 
     def __reduce__(self) -> Any:
         return _make, _contents(self)
-
-
-def _dotted(value: object, path: str) -> str:
-    name = _text(value, path)
-    if ".." in name or name[0] == "." or name[-1] == ".":
-        raise InvalidEvent("a dotted name has no empty part", path)
-    return name
 
 
 def _text(value: object, path: str) -> str:
@@ -272,7 +265,7 @@ def _extension(value: object, path: str) -> str | bool | int:
 
 
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
-    "type": _dotted,
+    "type": _text,
     "data": _data,
     "source": _text,
     "id": _id,

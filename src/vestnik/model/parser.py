@@ -277,8 +277,8 @@ class _Parser:
             raise self._expected(f"{', '.join(KINDS[:-1])} or MAP{only}")
         if self._now.kind == "string":
             token = self._next()
-            if not all(token.value.split(".")):
-                raise self._expected("a dotted type name", token)
+            if not token.value:
+                raise self._expected("a type name", token)
             return syntax.IsType(token.value)
         names = [self._take("name", f"a type name, {', '.join(KINDS[:-1])} or MAP").value]
         while self._accept("."):
