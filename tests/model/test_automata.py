@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestnik.errors import FilterTooComplex
-from vestnik.model.automata import Automaton
-from vestnik.model.nfa import ANY, ANYTHING, EMPTY, Chars, Choice, Concat, Edge, Expression, Repeat
-from vestnik.model.patterns import compile_like
-from vestnik.model.regex import compile_regex
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.expressions import ANY, ANYTHING, EMPTY, Chars, Choice, Concat, Edge, Expression, Repeat
+from vestnik.model.regular.patterns import compile_like
+from vestnik.model.regular.regex import compile_regex
 
 many = settings(max_examples=settings().max_examples * 2)
 

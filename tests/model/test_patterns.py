@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestnik.errors import PatternError
-from vestnik.model.automata import Automaton
-from vestnik.model.patterns import compile_glob, compile_like
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.patterns import compile_glob, compile_like
 
 many = settings(max_examples=settings().max_examples * 3)
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vestnik.errors import FilterError, FilterTooComplex, PatternError
-from vestnik.model.nfa import Chars
-from vestnik.model.regex import category_ranges, compile_regex, fold
+from vestnik.model.regular.expressions import Chars
+from vestnik.model.regular.regex import category_ranges, compile_regex, fold
 
 many = settings(max_examples=settings().max_examples * 3)
 

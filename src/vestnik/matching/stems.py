@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vestnik.model.automata import Automaton
-from vestnik.model.nfa import END
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.tables import END
 from vestnik.model.strings import Pattern, StringSet
 
 

@@ -7,15 +7,11 @@ in it: `ALL x T AND ANY x S1 AND ANY x S2`. The element sets are values with the
 A list box is kept in its one form: each S within T, none of them empty, none containing another.
 Over such boxes every question has an exact answer (for the S: a set that every list in the box
 must meet contains one of them, or else a list could avoid it).
-
-A list set is kept in its one form, too: all the largest boxes that lie within it, as a Boolean function
-has its prime implicants. Lists with the same T have one largest box, so there is one for each T, and
-a box lies within the set exactly when it lies within one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -98,7 +94,7 @@ def complement(lists: ListSet) -> ListSet:
 
 
 def includes(wide: ListSet, narrow: ListSet) -> bool:
-    return wide == ALL_LISTS or all(any(_covers(other, box) for other in wide) for box in narrow)
+    return wide == ALL_LISTS or all(_covered(box, wide) for box in narrow)
 
 
 def _list_box(every: Elements | None, some: list[Elements]) -> ListSet:
@@ -137,53 +133,40 @@ def _covers(wide: ListBox, narrow: ListBox) -> bool:
     return all(any(s.includes(t) for t in narrow.some) for s in wide.some)
 
 
+def _covered(box: ListBox, wide: ListSet) -> bool:
+    if any(_covers(other, box) for other in wide):
+        return True
+    if len(wide) < 2:
+        return False
+    rest: ListSet = (box,)
+    for other in wide:
+        rest = tuple(piece for r in rest for out in _outside(other) for piece in _meet(r, out))
+    return not rest
+
+
 def _normal(boxes: Iterable[ListBox]) -> ListSet:
-    """The largest boxes within the union of `boxes`, found as prime implicants are, by consensus and absorption."""
+    """The union without boxes that others cover, joined where it stays exact, in no particular order."""
     kept: list[ListBox] = []
-    todo = list(boxes)
-    while todo:
-        box = todo.pop()
+    for box in boxes:
         if any(_covers(other, box) for other in kept):
             continue
-        kept = [other for other in kept if not _covers(box, other)]
-        alike = next((other for other in kept if other.every == box.every), None)
-        if alike is not None:
-            kept.remove(alike)
-            todo += _either(alike, box)
-            continue
-        for other in kept:
-            todo += [*_consensus(box, other), *_consensus(other, box)]
-        kept.append(box)
+        kept = [other for other in kept if not _covers(box, other)] + [box]
+    for i, a in enumerate(kept):
+        for b in kept[i + 1 :]:
+            joined = _join(a, b)
+            if joined is not None:
+                return _normal([box for box in kept if box is not a and box is not b] + [joined])
+    if len(kept) > 1 and _covered(ListBox(), tuple(kept)):
+        return ALL_LISTS
     return tuple(sorted(kept, key=sort_key)) if len(kept) > 1 else tuple(kept)
 
 
-def _either(a: ListBox, b: ListBox) -> ListSet:
-    """The lists of two boxes with the same `every`: ANY x OR ANY y is ANY (x or y)."""
-    return _list_box(a.every, [s.union(t) for s in a.in_order for t in b.in_order])
-
-
-def _consensus(a: ListBox, b: ListBox) -> Iterator[ListBox]:
-    """Boxes within the union of both: what is alien to b may be in its lists if it makes them lists of a.
-
-    For some of the sets that `a` requires, with A what is in all of them and alien to b: a list of the elements of both
-    and of A is in `a` if it has one of A and what else `a` requires, and in b if it has none and what b requires.
-    """
-    if b.every is None:
-        return
-    alien = b.every.complement()
-    both = b.every if a.every is None else a.every.intersection(b.every)
-    for met, rest in _choices(alien, a.in_order):
-        yield from _list_box(both.union(met), [*rest, *(t.union(met) for t in b.in_order)])
-
-
-def _choices(met: Elements, some: list[Elements]) -> Iterator[tuple[Elements, list[Elements]]]:
-    """For each choice of one or more of `some`, what of `met` is in all of these, if anything is, and the others."""
-    for i, s in enumerate(some):
-        in_both = met.intersection(s)
-        if in_both:
-            yield in_both, some[:i] + some[i + 1 :]
-            for more, rest in _choices(in_both, some[i + 1 :]):
-                yield more, some[:i] + rest
+def _join(a: ListBox, b: ListBox) -> ListBox | None:
+    """One box for both where they differ in one required set only: ANY x OR ANY y is ANY (x or y)."""
+    if a.every != b.every or len(a.some) != len(b.some) or len(a.some - b.some) != 1:
+        return None
+    (one,), (other,) = a.some - b.some, b.some - a.some
+    return _list_box(a.every, [*(a.some & b.some), one.union(other)])[0]
 
 
 def sort_key(box: ListBox) -> tuple[Any, ...]:

@@ -12,10 +12,10 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from vestnik.model import cuts as line
-from vestnik.model.automata import Automaton
 from vestnik.model.cuts import ALL_STRINGS, STRING_BOTTOM, StringCuts
-from vestnik.model.patterns import compile_glob, compile_like
-from vestnik.model.regex import compile_regex
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.patterns import compile_glob, compile_like
+from vestnik.model.regular.regex import compile_regex
 
 MAX_CUTS = 4096
 

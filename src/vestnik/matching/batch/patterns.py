@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vestnik.model.automata import Automaton
+from vestnik.model.regular.automata import Automaton
 
 
 class PatternTables:

@@ -6,7 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from vestnik.model.nfa import END, Budget, Expression, Row, Table, after, canonical, compile_expression, numbered
+from vestnik.model.regular.expressions import Expression
+from vestnik.model.regular.nfa import compile_expression
+from vestnik.model.regular.tables import END, Budget, Row, Table, after, canonical, numbered
 
 _MEMO = 256  # characters that a state remembers the move of
 _DEAD = (-1, -1)  # stands for all pairs of states one of which accepts nothing more

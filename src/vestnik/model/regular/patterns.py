@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vestnik.errors import PatternError
-from vestnik.model.automata import Automaton
-from vestnik.model.nfa import ANY, ANYTHING, EMPTY, Chars, Choice, Concat, Expression, Repeat
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.expressions import ANY, ANYTHING, EMPTY, Chars, Choice, Concat, Expression, Repeat
 
 _SLASH = Chars.one("/")
 _WITHIN_LEVEL = Repeat(_SLASH.negated(), 0, None)

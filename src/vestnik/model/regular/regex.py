@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from vestnik.errors import PatternError
-from vestnik.model.automata import Automaton
-from vestnik.model.nfa import ANY, EMPTY, Chars, Choice, Concat, Edge, Expression, Repeat
+from vestnik.model.regular.automata import Automaton
+from vestnik.model.regular.expressions import ANY, EMPTY, Chars, Choice, Concat, Edge, Expression, Repeat
 
 _MEMO = 512
 _MAX_NESTING = 100
