@@ -24,6 +24,8 @@ from typing import NamedTuple
 
 import pytest
 
+from vestnik.model import kinds, typed
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VESTNIK = Path(sys.executable).with_name("vestnik")
@@ -132,6 +134,14 @@ def run_console(page: str, text: str, folder: Path) -> None:
         assert agrees(expected, printed), f"{page}:{command.line}: {command.text}\nprinted:\n" + "\n".join(printed)
 
 
+@pytest.fixture
+def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page registers is forgotten after it."""
+    monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
+    monkeypatch.setattr(typed, "_classes", {name: list(classes) for name, classes in typed._classes.items()})
+
+
+@pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_examples(path: Path) -> None:
     names: dict[str, object] = {"__name__": "__example__"}

@@ -58,7 +58,9 @@ class FilterTooComplex(FilterError):
     def __init__(self, limit: str, allowed: int) -> None:
         self.limit = limit
         self.allowed = allowed
-        super().__init__(f"the filter is too complex: more than {allowed:,} {limit}; write it shorter or as several filters")
+        super().__init__(
+            f"the filter is too complex: more than {allowed:,} {limit}; write it shorter or as several filters"
+        )
 
 
 class InvalidEvent(VestnikError):

@@ -194,3 +194,11 @@ def test_an_empty_batch() -> None:
     assert len(FLAT.count_batch(batch)) == 0
     assert len(compile_filters({}).match_batch([Event("t")])) == 0
     assert np.array_equal(compile_filters({}).count_batch([Event("t")]), [0])
+
+
+def test_a_table_of_several_chunks_is_one_batch() -> None:
+    rows = [{"n": 1}, {"n": 7}, {}]
+    table = pa.concat_tables(
+        [pa.table({"n": pa.array([1], pa.int64())}), pa.table({"n": pa.array([7, None], pa.int64())})]
+    )
+    assert matched(FLAT, table) == wanted(rows)

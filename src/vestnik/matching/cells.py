@@ -9,7 +9,7 @@ Sets of strings by what they end with are asked of the strings backwards, in cel
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from vestnik.matching.stems import ending_of, stem_of
@@ -23,32 +23,32 @@ SURE, REFUSED, UNSURE = range(3)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
 """The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
 
-COARSE, FINE = 16, 128
-"""Cells that strings, and numbers, are cut into."""
+CELLS = 32
+"""Cells that strings, and numbers, are cut into at most."""
 
 
 class Cells:
-    """The cells of one path. Which of them an event's value is in stands in `slot` of the event's values."""
+    """The cells of one path. Which of them an event's value is in stands in `slot` of the event's values.
 
-    __slots__ = ("backwards", "count", "made_at", "numbers", "slot", "texts", "users")
+    The cells of strings are cut at `texts` and begin with number TEXT_KIND, those of numbers are cut at `numbers` and
+    begin with `first_number`.
+    """
 
-    def __init__(self, slot: int, backwards: bool, constants: list[Any], count: int, made_at: int) -> None:
+    __slots__ = ("_number_cuts", "_text_cuts", "backwards", "first_number", "made_at", "numbers", "slot", "texts", "users")
+
+    def __init__(self, slot: int, backwards: bool, constants: list[Any], made_at: int) -> None:
         self.slot = slot
         self.backwards = backwards
-        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)], count)
-        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)], count)
-        self.count = count
+        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)])
+        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)])
+        self._text_cuts = [line.STRING_BOTTOM, *self.texts]
+        self._number_cuts = [line.NUMBER_BOTTOM, *[(bound, 0) for bound in self.numbers]]
+        self.first_number = NUMBER_KIND + len(self.texts)
         self.made_at = made_at
         self.users = 0
 
     def __len__(self) -> int:
-        return NUMBER_KIND + len(self.texts) + len(self.numbers) + 1
-
-    def of_text(self, text: str) -> int:
-        return TEXT_KIND + bisect_right(self.texts, text[::-1] if self.backwards else text)
-
-    def of_number(self, number: float) -> int:
-        return NUMBER_KIND + len(self.texts) + bisect_right(self.numbers, number)
+        return self.first_number + len(self.numbers) + 1
 
     def verdicts(self, values: ValueSet) -> list[int]:
         """What `values` says of each cell."""
@@ -56,15 +56,13 @@ class Cells:
         kinds = [SURE if flags & flag else REFUSED for flag in (FLAG_MISSING, FLAG_NULL, FLAG_FALSE, FLAG_TRUE)]
         lists = REFUSED if not values.lists else SURE if values.lists == ALL_LISTS else UNSURE
         maps = SURE if flags & FLAG_MAP else REFUSED
-        numbers = _verdicts([line.NUMBER_BOTTOM, *[(bound, 0) for bound in self.numbers]], values.numbers)
-        return [*kinds, lists, maps, *self._of_strings(values.strings), *numbers]
+        return [*kinds, lists, maps, *self._of_strings(values.strings), *_verdicts(self._number_cuts, values.numbers)]
 
     def _of_strings(self, strings: StringSet) -> list[int]:
-        bounds = [line.STRING_BOTTOM, *self.texts]
         if strings.automaton is None:
-            return _verdicts(bounds, strings.cuts)
+            return _verdicts(self._text_cuts, strings.cuts)
         stem = stem_of(strings.automaton)
-        around = _verdicts(bounds, line.string_range(stem, line.after_prefix(stem)))
+        around = _verdicts(self._text_cuts, line.string_range(stem, line.after_prefix(stem)))
         return [verdict or UNSURE for verdict in around]
 
 
@@ -88,16 +86,21 @@ def constants(values: ValueSet) -> list[Any]:
     return [*values.strings.cuts, *[value for value, _ in values.numbers if value != line.NUMBER_BOTTOM[0]]]
 
 
-def _quantiles(constants: list[Any], count: int) -> list[Any]:
-    """The bounds of at most `count` cells; a cell holds what is at or above one and below the next."""
+def _quantiles(constants: list[Any]) -> list[Any]:
+    """The bounds of the cells; a cell holds what is at or above one and below the next."""
     ordered = sorted(constants)
-    return sorted({ordered[len(ordered) * i // count] for i in range(1, count)}) if ordered else []
+    return sorted({ordered[len(ordered) * i // CELLS] for i in range(1, CELLS)}) if ordered else []
 
 
 def _verdicts(starts: list[Any], cuts: tuple[Any, ...]) -> list[int]:
     """What the set of `cuts` says of the cells that begin at `starts`."""
-    ends = [*[bisect_left(cuts, start) for start in starts[1:]], len(cuts)]
-    begins = [bisect_right(cuts, start) for start in starts]
-    return [
-        UNSURE if end > begin else SURE if begin & 1 else REFUSED for begin, end in zip(begins, ends, strict=True)
-    ]
+    verdicts: list[int] = []
+    inside = REFUSED
+    for cut in cuts:
+        cell = bisect_left(starts, cut)
+        within = cell == len(starts) or starts[cell] != cut  # within the cell before
+        verdicts += [inside] * (cell - within - len(verdicts))
+        if within and len(verdicts) < cell:
+            verdicts.append(UNSURE)
+        inside = REFUSED if inside == SURE else SURE
+    return verdicts + [inside] * (len(starts) - len(verdicts))

@@ -16,12 +16,11 @@ those that the event leads to.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, Final, TypeAlias
 
 from vestnik.matching.cells import (
-    COARSE,
     FALSE_KIND,
-    FINE,
     LIST_KIND,
     MAP_KIND,
     MISSING_KIND,
@@ -38,10 +37,8 @@ from vestnik.model.values import MISSING
 
 NUMBER, TEXT, KIND, RAW = range(4)
 
-SAMPLE = 1024
+SAMPLE = 256
 """Constants of a path that are remembered, to cut it into cells by."""
-MANY = 256
-"""Rows for which fine cells are worth their room."""
 STALE = 32
 """Cells are made anew when a path has so many times the users that it had."""
 
@@ -169,14 +166,13 @@ class Paths:
         known += constants[:SAMPLE]
         del known[:-SAMPLE]
 
-    def acquire_cells(self, path: Steps, backwards: bool, rows: int) -> Cells:
-        """Cells of a path in use, good for so many rows, for one more user."""
+    def acquire_cells(self, path: Steps, backwards: bool) -> Cells:
+        """Cells of a path in use, for one more user."""
         node = self.node(path)
-        count = FINE if rows > MANY else COARSE
         users = sum(node.users)
-        found = [cells for cells in node.cells if cells.count == count and cells.backwards == backwards]
+        found = [cells for cells in node.cells if cells.backwards == backwards]
         if not found or users > STALE * found[-1].made_at:
-            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], count, users))
+            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], users))
             node.cells.append(found[-1])
         found[-1].users += 1
         return found[-1]
@@ -225,13 +221,13 @@ def _visit(node: Node, value: Any, values: list[Any], found: list[Any]) -> None:
         values[text] = key = value
         values[kind] = TEXT_KIND
         for cells in node.cells:
-            values[cells.slot] = cells.of_text(value)
+            values[cells.slot] = TEXT_KIND + bisect_right(cells.texts, value[::-1] if cells.backwards else value)
     elif of is float or of is int:
         values[number] = key = value
         values[text] = NO_TEXT
         values[kind] = NUMBER_KIND
         for cells in node.cells:
-            values[cells.slot] = cells.of_number(value)
+            values[cells.slot] = cells.first_number + bisect_right(cells.numbers, value)
     else:
         values[number] = NO_NUMBER
         values[text] = NO_TEXT

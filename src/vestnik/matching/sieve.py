@@ -116,15 +116,15 @@ class Sieve:
 
     def _flip(self, axis: Axis, values: ValueSet, place: int) -> None:
         """Put a row in at an axis, or take it out again."""
-        flips = 0, 1 << place, 1 << place + self._room
+        flips = 0, 1 << place, 1 << place + self._room  # by verdict
         verdicts = axis.cells.verdicts(values)
         here = slice(axis.start, axis.start + len(verdicts))
         self._table[here] = [
-            bits ^ flips[verdict] for bits, verdict in zip(self._table[here], verdicts, strict=True)
+            bits ^ flips[verdict] if verdict else bits for bits, verdict in zip(self._table[here], verdicts, strict=True)
         ]
 
     def _new_axis(self, key: AxisKey, rows: int) -> Axis:
-        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key, rows), GROWTH * max(rows, SMALLEST // GROWTH))
+        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key), GROWTH * max(rows, SMALLEST // GROWTH))
         axis.start = len(self._table)
         self._table += [0] * len(axis.cells)
         self._slots.append(axis.cells.slot)
@@ -168,14 +168,14 @@ class Sieve:
         for slot, start in zip(self._slots, self._starts, strict=True):
             verdict |= table[start + values[slot]]
         left = self._taken & ~verdict
-        if not left:
-            return []
         unsure = left & verdict >> self._room
         ids: list[Hashable] = self._at(left ^ unsure, self._ids)
         return ids + scan_unsure(self._at(unsure, self._rows), values) if unsure else ids
 
     def _at(self, bits: int, things: list[Any]) -> list[Any]:
         """The things at the places of `bits`."""
+        if not bits:
+            return []
         if bits.bit_count() * 16 > len(things):
             return list(compress(things, f"{bits:b}"[::-1].encode().translate(_DIGITS)))
         octets = bits.to_bytes(len(things) + 7 >> 3, "little")

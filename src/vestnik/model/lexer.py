@@ -91,4 +91,14 @@ def _unreadable(text: str, at: int) -> FilterSyntaxError:
         return FilterSyntaxError(text, start + 1, f"a closing {head}")
     if head.isdigit() or head in "-+.":
         return FilterSyntaxError(text, start + 1, "a number as in JSON")
-    return FilterSyntaxError(text, start + 1, "a name, a value or an operator")
+    return FilterSyntaxError(text, start + 1, _MEANT.get(head, "a name, a value or an operator"))
+
+
+_MEANT = {
+    "&": "AND",
+    "|": "OR",
+    "!": "NOT or !=",
+    "[": "a path of names (ANY and ALL look into lists)",
+    **dict.fromkeys("‘’“”", "straight quotes"),
+}
+"""What those who write such a character want to say."""

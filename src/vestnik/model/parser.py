@@ -26,6 +26,12 @@ from vestnik.model.times import parse_rfc3339
 KINDS = ("NULL", "BOOLEAN", "NUMBER", "STRING", "LIST", "MAP")
 PATTERNS = ("LIKE", "GLOB", "MATCHES")
 ORDERED = ("<", "<=", ">", ">=")
+_HINTS = {
+    "name": " (strings go in single quotes)",
+    "=": " (equality is a single =)",
+    ">": " (not equal is written !=)",
+}
+"""What was meant where this stands in the place of a value."""
 DEEPEST = 150
 """Nesting beyond this is refused even without limits: it would outgrow the interpreter's stack."""
 DEEPEST_LISTS = 32
@@ -296,8 +302,7 @@ class _Parser:
             return None
         if token.kind == "TIMESTAMP":
             return self._timestamp()
-        hint = " (strings go in single quotes)" if token.kind == "name" else ""
-        raise self._expected(f"a value{hint}", token)
+        raise self._expected(f"a value{_HINTS.get(token.kind, '')}", token)
 
     def _timestamp(self) -> int:
         token = self._take("string", "a time in single quotes")

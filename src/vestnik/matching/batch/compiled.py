@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vestnik.errors import VestnikError
@@ -16,12 +17,10 @@ from vestnik.matching.batch.columns import Columns, event_columns
 from vestnik.matching.batch.documents import DocumentReader
 from vestnik.matching.batch.engine import Engine
 from vestnik.matching.batch.mapped import read_mapped, write_mapped
+from vestnik.model.filters import Filter
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from vestnik.model.events import Event
-    from vestnik.model.filters import Filter
 
 LAYOUTS = ("event", "flat")
 
@@ -57,6 +56,9 @@ class CompiledFilters:
         if layout not in LAYOUTS:
             raise VestnikError(f"the layout of batches is one of {', '.join(LAYOUTS)}, not {layout!r}")
         named = list(filters)
+        for name, wanted in named:
+            if not isinstance(wanted, Filter):
+                raise VestnikError(f"{name!r} stands for {wanted!r}, which is no Filter: use Filter.parse")
         self.ids: list[Any] = [name for name, _ in named]
         self.layout = layout
         self._index = Engine([wanted.region for _, wanted in named])
@@ -64,11 +66,11 @@ class CompiledFilters:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def match_batch(self, batch: Sequence[Event] | pa.RecordBatch) -> Pairs:
+    def match_batch(self, batch: Iterable[Event] | pa.RecordBatch | pa.Table) -> Pairs:
         """All (event, filter) pairs that match."""
         return self._match(self._columns(batch))
 
-    def count_batch(self, batch: Sequence[Event] | pa.RecordBatch) -> NDArray[np.int64]:
+    def count_batch(self, batch: Iterable[Event] | pa.RecordBatch | pa.Table) -> NDArray[np.int64]:
         """The number of filters that each event matches."""
         return self._index.count(self._columns(batch))
 
@@ -97,7 +99,11 @@ class CompiledFilters:
         return found
 
     def _columns(self, batch: Any) -> Columns:
-        return event_columns(batch) if isinstance(batch, Sequence) else arrow_columns(batch, self.layout)
+        if isinstance(batch, pa.Table):
+            batch = pa.RecordBatch.from_struct_array(batch.to_struct_array().combine_chunks())
+        if isinstance(batch, pa.RecordBatch):
+            return arrow_columns(batch, self.layout)
+        return event_columns(list(batch))
 
     def _match(self, columns: Columns) -> Pairs:
         return Pairs(*self._index.match(columns), len(columns))
