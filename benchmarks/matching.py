@@ -231,21 +231,28 @@ def _json(case: str, texts: list[str], target: float, lines: list[bytes], peer: 
 
 
 def single(report: Report, scale: Scale) -> None:
-    workload = general(scale.single, scale.single_events, "selective")
+    """Two workloads with about 90 matches an event: one shape of filter, and everything mixed."""
+    shares = stock(scale.single, scale.single_events, symbols=max(1, scale.single // 180))
+    _single(report, "stock", Workload(list(shares.filters()), shares.events), scale)
+    _single(report, "general", general(scale.single, scale.single_events, "selective"), scale)
+
+
+def _single(report: Report, case: str, workload: Workload, scale: Scale) -> None:
     filters = build(workload.filters)
-    matcher, adding = _matcher(filters)
+    matcher, adding = _matcher(case, filters)
     gc.collect()
     gc.freeze()  # as a broker does once it is loaded: no collection walks the filters again
-    _latencies(report, matcher, workload, scale)
+    _latencies(report, case, matcher, workload, scale)
     report.add(adding)
-    report.add(_removing(matcher, list(filters)))
-    report.add(_memory(filters))
+    report.add(_removing(case, matcher, list(filters)))
+    report.add(_memory(case, filters))
+    gc.unfreeze()
 
 
-def _latencies(report: Report, matcher: Matcher[str], workload: Workload, scale: Scale) -> None:
+def _latencies(report: Report, case: str, matcher: Matcher[str], workload: Workload, scale: Scale) -> None:
     events = [Event(type="bench", source="bench", data=data) for data in records(workload.events)]
     warm = [len(matcher.match(event)) for event in events[: scale.sample]]
-    agree("single", np.array(warm), Truth(head(workload.events, scale.sample)).counts(workload.filters))
+    agree(case, np.array(warm), Truth(head(workload.events, scale.sample)).counts(workload.filters))
     micros, found = np.empty(len(events)), np.empty(len(events))
     for number, event in enumerate(events):
         start = time.perf_counter_ns()
@@ -255,11 +262,11 @@ def _latencies(report: Report, matcher: Matcher[str], workload: Workload, scale:
     note = f"{len(workload.filters):,} filters, {found.mean():.1f} matches an event"
     for percent, target in ((50, 100), (99, 1_000)):
         value = float(np.percentile(micros, percent))
-        report.add(Row("single", f"match, p{percent}", value, "us", target=target, at_most=True, note=note))
-    report.add(Row("single", "cost of a further match", float(np.polyfit(found, micros, 1)[0]), "us"))
+        report.add(Row("single", f"{case}: match, p{percent}", value, "us", target=target, at_most=True, note=note))
+    report.add(Row("single", f"{case}: a further match", float(np.polyfit(found, micros, 1)[0]), "us"))
 
 
-def _matcher(filters: dict[str, Filter]) -> tuple[Matcher[str], Row]:
+def _matcher(case: str, filters: dict[str, Filter]) -> tuple[Matcher[str], Row]:
     from vestnik.matching import Matcher
 
     matcher: Matcher[str] = Matcher()
@@ -267,26 +274,26 @@ def _matcher(filters: dict[str, Filter]) -> tuple[Matcher[str], Row]:
     for name, subscription in filters.items():
         matcher.add(name, subscription)
     micros = (cpu_seconds() - start) / len(filters) * 1e6
-    return matcher, Row("single", "add", micros, "us", target=50, at_most=True)
+    return matcher, Row("single", f"{case}: add", micros, "us", target=50, at_most=True)
 
 
-def _removing(matcher: Matcher[str], names: list[str]) -> Row:
+def _removing(case: str, matcher: Matcher[str], names: list[str]) -> Row:
     gone = names[::10]
     start = cpu_seconds()
     for name in gone:
         matcher.remove(name)
     micros = (cpu_seconds() - start) / len(gone) * 1e6
-    return Row("single", "remove", micros, "us", target=50, at_most=True)
+    return Row("single", f"{case}: remove", micros, "us", target=50, at_most=True)
 
 
-def _memory(filters: dict[str, Filter]) -> Row:
+def _memory(case: str, filters: dict[str, Filter]) -> Row:
     """What the index holds beyond the filters themselves."""
     tracemalloc.start()
-    matcher, _ = _matcher(filters)
+    matcher, _ = _matcher(case, filters)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     del matcher
-    return Row("single", "memory", held / len(filters), "B a filter", target=1_000, at_most=True)
+    return Row("single", f"{case}: memory", held / len(filters), "B a filter", target=1_000, at_most=True)
 
 
 STARTS = {

@@ -345,6 +345,41 @@ def test_text_that_never_ends_is_refused_soon(text: str) -> None:
     assert isinstance(try_to_parse(text), FilterError)
 
 
+def repeated(part: str, between: str = " OR ", times: int = 30) -> str:
+    return between.join(part.format(i, i + 1, i + 100) for i in range(times))
+
+
+COSTLY = [
+    repeated("ANY a = {0}", " AND "),
+    f"NOT ({repeated('ANY a = {0}', ' AND ')})",
+    repeated("ALL a IN ({0}, {1})", times=60),
+    repeated("ANY a = {0} AND ANY a = {2}"),
+    repeated("ANY a = {0} AND ALL a != {1}"),
+    repeated("ANY a (@ > {0} AND @ < {2})", " AND ", 20) + " OR ALL a < 0",
+    repeated("ANY a (b = {0} AND c = {1})"),
+    f"NOT ({repeated('ANY a (b = {0} AND c = {1})')})",
+    repeated("ALL a (b = {0} AND c = {1})"),
+    repeated("ALL a LIKE '%x{0}%y{0}'", times=20),
+    f"NOT ({repeated('a{0} = 1 AND b{0} = 1', ' OR ', 12)})",
+    repeated("a.b{0} = 1 AND NOT EXISTS a.b{1}"),
+    repeated("s LIKE '%x{0}%'", " AND NOT ", 20),
+]
+
+
+@pytest.mark.parametrize("text", COSTLY)
+def test_costly_filters_are_refused_or_answer_soon(text: str) -> None:
+    found = try_to_parse(text)
+    if isinstance(found, FilterError):
+        assert isinstance(found, FilterTooComplex)
+        return
+    start = time.process_time()
+    assert Filter.parse(str(found), limits=None) == found
+    other = Filter.parse("ANY a = 77 AND z = 1")
+    assert found.hull(other).covers(found)
+    assert found.overlaps(found) and (found.covers(other), found.merge(other), other.covers(found))
+    assert time.process_time() - start < SOON
+
+
 # --- plain data ---
 
 JUNK: st.SearchStrategy[Any] = st.sampled_from(

@@ -9,7 +9,7 @@ from vestnik.matching.paths import Paths
 from vestnik.matching.rows import Row
 from vestnik.matching.sieve import CAPACITY, Sieve
 
-MANY = 64
+MANY = 128
 """Rows in the longest list."""
 
 

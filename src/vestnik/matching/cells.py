@@ -23,7 +23,7 @@ SURE, REFUSED, UNSURE = range(3)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
 """The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
 
-CELLS = 32
+CELLS = 24
 """Cells that strings, and numbers, are cut into at most."""
 
 
@@ -33,8 +33,6 @@ class Cells:
     The cells of strings are cut at `texts` and begin with number TEXT_KIND, those of numbers are cut at `numbers` and
     begin with `first_number`.
     """
-
-    __slots__ = ("_number_cuts", "_text_cuts", "backwards", "first_number", "made_at", "numbers", "slot", "texts", "users")
 
     def __init__(self, slot: int, backwards: bool, constants: list[Any], made_at: int) -> None:
         self.slot = slot
@@ -74,7 +72,7 @@ class Aspect(NamedTuple):
 
 
 def aspect(values: ValueSet) -> Aspect:
-    ending = ending_of(values.strings)
+    ending = None if values.strings.automaton is None else ending_of(values.strings)
     if ending is None or values != ValueSet(strings=values.strings):
         return Aspect(False, values)
     stem = ending[::-1]

@@ -245,11 +245,11 @@ def none_of_there(slot: int, members_and_gone: tuple[frozenset[Any], Any]) -> Te
 
 
 def of_kinds(slot: int, kinds: int) -> Test:
-    return lambda v, s=slot, kinds=kinds: kinds >> v[s] & 1  # type: ignore[misc]
+    return lambda v, s=slot, kinds=kinds: kinds >> v[s] & 1 == 1  # type: ignore[misc]
 
 
 def among_numbers(slot: int, cuts: NumberCuts) -> Test:
-    return lambda v, s=slot, cuts=cuts: v[s] == v[s] and bisect_right(cuts, (v[s], 0)) & 1  # type: ignore[misc]
+    return lambda v, s=slot, cuts=cuts: v[s] == v[s] and bisect_right(cuts, (v[s], 0)) & 1 == 1  # type: ignore[misc]
 
 
 def not_among_numbers(slot: int, cuts: NumberCuts) -> Test:
@@ -257,7 +257,7 @@ def not_among_numbers(slot: int, cuts: NumberCuts) -> Test:
 
 
 def among_strings(slot: int, cuts: tuple[str, ...]) -> Test:
-    return lambda v, s=slot, cuts=cuts: v[s] == v[s] and bisect_right(cuts, v[s]) & 1  # type: ignore[misc]
+    return lambda v, s=slot, cuts=cuts: v[s] == v[s] and bisect_right(cuts, v[s]) & 1 == 1  # type: ignore[misc]
 
 
 def not_among_strings(slot: int, cuts: tuple[str, ...]) -> Test:

@@ -2,8 +2,8 @@
 
 Every box of a filter is a row. A row is filed under the values of one of its constraints that names single values (`=`,
 `IN`, `ANY ... =`), the one whose buckets are smallest at that moment, so that the buckets stay even; a box without such
-a constraint is in the bucket that every event looks into. A small bucket is a list; a large one sieves its rows by
-their spans. Matching costs one pass over the event, then about 0.1 us for each row that is scanned.
+a constraint is in the bucket that every event looks into. A small bucket is a list, whose rows are scanned; a large one
+is sieved, which settles most rows many at a time.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
     for elements in values.lists[0].some:
         found = [_element_key(path, box) for box in elements.boxes]
         if all(found):
-            yield [key for some in found for key in some]
+            yield list(dict.fromkeys(key for some in found for key in some))
 
 
 def _element_key(path: Path, box: Box) -> list[Key]:

@@ -40,7 +40,7 @@ NUMBER, TEXT, KIND, RAW = range(4)
 SAMPLE = 256
 """Constants of a path that are remembered, to cut it into cells by."""
 STALE = 32
-"""Cells are made anew when a path has so many times the users that it had."""
+"""Cells are out of date when a path has so many times the users that it had."""
 
 
 class _Each:
@@ -169,13 +169,16 @@ class Paths:
     def acquire_cells(self, path: Steps, backwards: bool) -> Cells:
         """Cells of a path in use, for one more user."""
         node = self.node(path)
-        users = sum(node.users)
         found = [cells for cells in node.cells if cells.backwards == backwards]
-        if not found or users > STALE * found[-1].made_at:
-            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], users))
+        if not found or self.is_stale(path, found[-1]):
+            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], sum(node.users)))
             node.cells.append(found[-1])
         found[-1].users += 1
         return found[-1]
+
+    def is_stale(self, path: Steps, cells: Cells) -> bool:
+        """Whether the path has many more users than when its cells were made."""
+        return sum(self.node(path).users) > STALE * cells.made_at
 
     def release_cells(self, path: Steps, cells: Cells) -> None:
         cells.users -= 1

@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from vestnik.matching.cells import Aspect, aspect, constants
-from vestnik.matching.constraints import Check, Span, Test, atom_check, parts
+from vestnik.matching.constraints import Check, Span, Test, atom_check, atom_holds, contained, parts
 from vestnik.matching.paths import CONSTANT, Paths
 from vestnik.model.boxes import Box
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
 Row: TypeAlias = tuple[int, Any, Any, tuple[Test, ...], tuple[Any, ...], Hashable, Box, int, Path | None]
-"""A span as slot, low, high; the tests; the other spans, one after another; the filter's id; its box, the way in which it
-is filed, and the path that need not be asked about where it is filed. A plain tuple: a scan touches as little of it as
-it can, since what a scan costs is fetching things from memory."""
+"""A span as slot, low, high; the tests; the other spans, one after another; the filter's id; its box, the way in which
+it is filed, and the path that need not be asked about where it is filed. A plain tuple: a scan touches as little of it
+as it can, since what a scan costs is fetching things from memory."""
 
 
 def scan(rows: Iterable[Row], values: list[Any]) -> list[Hashable]:
@@ -47,6 +47,15 @@ def _holds(tests: tuple[Test, ...], spans: tuple[Any, ...], values: list[Any]) -
 def aspects(row: Row) -> Iterator[tuple[Path, Aspect]]:
     """What is left to ask about, as cells see it."""
     return ((path, aspect(values)) for path, values in _open_sets(row[6], row[8]))
+
+
+def aspect_at(row: Row, path: Path) -> Aspect | None:
+    """What is left to ask about at one path."""
+    if path != row[8]:
+        for at, values in row[6].sets:
+            if at == path:
+                return aspect(values)
+    return None
 
 
 def has_literals(row: Row) -> bool:
@@ -84,14 +93,19 @@ def _open_sets(box: Box, settled: Path | None) -> Iterator[tuple[Path, ValueSet]
 def _parts(box: Box, settled: Path | None) -> Iterator[tuple[Path, Span | Check]]:
     for path, values in _open_sets(box, settled):
         spans, checks = parts(values)
-        for part in (*spans, *checks):
-            yield path, part
+        yield from ((path, span) for span in spans)
+        yield from ((path, check) for check in checks)
     for path, atom, holds in box.literals:
         yield path, atom_check(atom, holds)
 
 
 def _shared_test(check: Check, slot: int) -> Test:
-    """The test, one object for all the rows that have it: it is more often at hand, and takes less room."""
+    """The test, one object for all the rows that have it: it is more often at hand, and takes less room.
+
+    Except where an argument may hold literals of added kinds, of which 1 and TRUE are equal and not the same.
+    """
+    if check.make in (contained, atom_holds):
+        return check.make(slot, check.argument)
     key = (check.make, slot, check.argument)
     test = _tests.get(key)
     if test is None:

@@ -14,15 +14,16 @@ from typing import Any, TypeAlias
 
 from vestnik.matching.cells import Aspect, Cells
 from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row, aspects, has_literals, scan_unsure
+from vestnik.matching.rows import Row, aspect_at, aspects, has_literals, scan_unsure
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
 CAPACITY = 8192
 """Rows in a sieve: bounds the size of its integers, and so what it costs to change one of their bits."""
 SMALLEST = 64
+"""Rows that a new sieve has room for."""
 GROWTH = 4
-"""An axis is cut into cells anew when it has so many times the rows."""
+"""An axis asks for better cells when it has so many times the rows."""
 
 _BITS = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256)]
 _NOT_ZERO = re.compile(rb"[^\0]")
@@ -37,17 +38,15 @@ class Axis:
 
     __slots__ = ("cells", "planned", "rows", "start")
 
-    def __init__(self, cells: Cells, planned: int) -> None:
+    def __init__(self, cells: Cells, start: int) -> None:
         self.cells = cells
-        self.start = 0
+        self.start = start
         self.rows = 0
-        self.planned = planned
+        self.planned = SMALLEST  # rows after which to ask for better cells
 
 
 class Sieve:
     """At most CAPACITY rows."""
-
-    __slots__ = ("_axes", "_ids", "_paths", "_places", "_room", "_rows", "_slots", "_starts", "_table", "_taken", "_unsure")
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -84,7 +83,7 @@ class Sieve:
         self._taken ^= 1 << place
         if has_literals(row):
             self._unsure ^= 1 << place + self._room
-        for (path, aspect) in aspects(row):
+        for path, aspect in aspects(row):
             self._put(path, aspect, place)
 
     def remove(self, row: Row) -> None:
@@ -107,25 +106,22 @@ class Sieve:
         key = (path, aspect.backwards)
         axis = self._axes.get(key)
         if axis is None:
-            axis = self._new_axis(key, 0)
+            axis = self._new_axis(key)
         axis.rows += 1
-        if axis.rows <= axis.planned:
-            self._flip(axis, aspect.values, place)
-        else:
-            self._cut(key)
+        self._flip(axis, aspect.values, place)
+        if axis.rows > axis.planned:
+            self._cut(key, axis)
 
     def _flip(self, axis: Axis, values: ValueSet, place: int) -> None:
         """Put a row in at an axis, or take it out again."""
         flips = 0, 1 << place, 1 << place + self._room  # by verdict
         verdicts = axis.cells.verdicts(values)
         here = slice(axis.start, axis.start + len(verdicts))
-        self._table[here] = [
-            bits ^ flips[verdict] if verdict else bits for bits, verdict in zip(self._table[here], verdicts, strict=True)
-        ]
+        pairs = zip(self._table[here], verdicts, strict=True)
+        self._table[here] = [bits ^ flips[verdict] if verdict else bits for bits, verdict in pairs]
 
-    def _new_axis(self, key: AxisKey, rows: int) -> Axis:
-        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key), GROWTH * max(rows, SMALLEST // GROWTH))
-        axis.start = len(self._table)
+    def _new_axis(self, key: AxisKey) -> Axis:
+        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key), len(self._table))
         self._table += [0] * len(axis.cells)
         self._slots.append(axis.cells.slot)
         self._starts.append(axis.start)
@@ -142,16 +138,19 @@ class Sieve:
         self._starts = [other.start for other in self._axes.values()]
         self._paths.release_cells(key[0], axis.cells)
 
-    def _cut(self, key: AxisKey) -> None:
-        """Give the rows of an axis new cells, made for as many as they are."""
-        rows = self._axes[key].rows
+    def _cut(self, key: AxisKey, old: Axis) -> None:
+        """Give the rows of an axis new cells, if those it has are out of date."""
+        old.planned = GROWTH * old.rows
+        if not self._paths.is_stale(key[0], old.cells):
+            return
         self._drop(key)
-        axis = self._new_axis(key, rows)
-        axis.rows = rows
+        axis = self._new_axis(key)
+        axis.rows, axis.planned = old.rows, old.planned
+        path, backwards = key
         for place, row in enumerate(self._rows):
-            for path, aspect in aspects(row) if row else ():
-                if (path, aspect.backwards) == key:
-                    self._flip(axis, aspect.values, place)
+            found = row and aspect_at(row, path)
+            if found and found.backwards == backwards:
+                self._flip(axis, found.values, place)
 
     def _double(self) -> None:
         """Make room for twice as many rows."""

@@ -8,7 +8,7 @@ events therefore have equal boxes (as far as constraints of added kinds are unde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -125,16 +125,18 @@ def projection(space: Space, box: Box, path: Path) -> ValueSet:
 
 
 def projection_of(space: Space, sets: Mapping[Path, ValueSet], path: Path) -> ValueSet:
-    found = sets.get(path)
-    if found is not None:
-        return found
-    for other, values in sets.items():
+    return sets.get(path) or _implied_at(sets.items(), path) or space.universe(path)
+
+
+def _implied_at(sets: Iterable[tuple[Path, ValueSet]], path: Path) -> ValueSet | None:
+    """What constraints on longer or shorter paths leave possible at `path`; None where they say nothing of it."""
+    for other, values in sets:
         if len(other) > len(path):
             if other[: len(path)] == path and not values.flags & FLAG_MISSING:
                 return MAP
         elif path[: len(other)] == other and not values.flags & FLAG_MAP:
             return ABSENT
-    return space.universe(path)
+    return None
 
 
 def meet(space: Space, *boxes: Box) -> Box | None:
@@ -154,9 +156,11 @@ def covers(space: Space, wide: Box, narrow: Box) -> bool:
     """Whether every event of `narrow` is in `wide`; exact but for added kinds."""
     spend()
     sets = dict(narrow.sets)
-    return all(values.includes(projection_of(space, sets, path)) for path, values in wide.sets) and all(
-        _implied(space, sets, narrow, literal) for literal in wide.literals
-    )
+    for path, values in wide.sets:
+        found = sets.get(path) or _implied_at(narrow.sets, path)
+        if found is None or not (found is values or values.includes(found)):
+            return False
+    return all(_implied(space, sets, narrow, literal) for literal in wide.literals)
 
 
 def _implied(space: Space, sets: dict[Path, ValueSet], box: Box, literal: Literal) -> bool:
@@ -201,7 +205,7 @@ def _denials(space: Space, within: Box, box: Box) -> Iterator[Box]:
 
 def join(space: Space, a: Box, b: Box) -> Box | None:
     """One box for exactly the events of both, where they differ in one path only."""
-    if a.literals != b.literals:
+    if a.literals != b.literals or _differ_in_two(space, a, b):
         return None
     sets_a, sets_b = dict(a.sets), dict(b.sets)
     differing: Path | None = None
@@ -218,3 +222,12 @@ def join(space: Space, a: Box, b: Box) -> Box | None:
         else:
             return None
     return make_box(space, joined, a.literals)
+
+
+def _differ_in_two(space: Space, a: Box, b: Box) -> bool:
+    """Whether the boxes surely differ in two paths; a quick look, for boxes whose paths do not extend one another."""
+    if any(len(path) > space.depth for box in (a, b) for path, _ in box.sets):
+        return False
+    sets = dict(b.sets)
+    same = sum(sets.get(path) == values for path, values in a.sets)
+    return len(a.sets) - same > 1 or len(b.sets) - same > 1

@@ -54,7 +54,6 @@ ListSet: TypeAlias = tuple[ListBox, ...]
 
 NO_LISTS: ListSet = ()
 ALL_LISTS: ListSet = (ListBox(),)
-_MOST_PIECES = 16  # beyond that a union that happens to be all lists may stay as it was written
 
 
 def every_element(elements: Elements) -> ListSet:
@@ -134,18 +133,18 @@ def _covers(wide: ListBox, narrow: ListBox) -> bool:
     return all(any(s.includes(t) for t in narrow.some) for s in wide.some)
 
 
-def _covered(box: ListBox, wide: ListSet, most_pieces: int | None = None) -> bool:
-    """Whether `wide` covers `box`; no, too, where finding out takes more than `most_pieces`."""
+def _covered(box: ListBox, wide: ListSet) -> bool:
     if any(_covers(other, box) for other in wide):
         return True
     if len(wide) < 2:
         return False
-    rest: ListSet = (box,)
-    for other in wide:
-        rest = tuple(piece for r in rest for out in _outside(other) for piece in _meet(r, out))
-        if most_pieces is not None and len(rest) > most_pieces:
+    todo = [(box, 0)]  # depth first, since a list in none of `wide` is soon found where there is one
+    while todo:
+        piece, beyond = todo.pop()
+        if beyond == len(wide):
             return False
-    return not rest
+        todo += [(rest, beyond + 1) for out in _outside(wide[beyond]) for rest in _meet(piece, out)]
+    return True
 
 
 def _normal(boxes: Iterable[ListBox]) -> ListSet:
@@ -160,7 +159,7 @@ def _normal(boxes: Iterable[ListBox]) -> ListSet:
             joined = _join(a, b)
             if joined is not None:
                 return _normal([box for box in kept if box is not a and box is not b] + [joined])
-    if len(kept) > 1 and _covered(ListBox(), tuple(kept), _MOST_PIECES):
+    if len(kept) > 1 and _covered(ListBox(), tuple(kept)):
         return ALL_LISTS
     return tuple(sorted(kept, key=sort_key)) if len(kept) > 1 else tuple(kept)
 

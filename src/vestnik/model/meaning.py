@@ -60,10 +60,21 @@ def _conjunction(regions: list[Region], most_boxes: int | None) -> Region:
     result = Region(space, (single,))
     for region in regions:
         if len(region.boxes) > 1:
-            result = result.intersection(region)
-            if most_boxes is not None and len(result.boxes) > most_boxes:
-                raise FilterTooComplex("boxes", most_boxes)
+            result = _product(result, region, most_boxes)
     return result
+
+
+def _product(a: Region, b: Region, most_boxes: int | None) -> Region:
+    """The intersection; what takes too much work because of its many boxes is refused for these."""
+    try:
+        product = a.intersection(b)
+    except FilterTooComplex:
+        if most_boxes is not None and len(a.boxes) * len(b.boxes) > most_boxes:
+            raise FilterTooComplex("boxes", most_boxes) from None
+        raise
+    if most_boxes is not None and len(product.boxes) > most_boxes:
+        raise FilterTooComplex("boxes", most_boxes)
+    return product
 
 
 def _quantified(node: syntax.Quantified, most_boxes: int | None) -> ValueSet:

@@ -28,12 +28,15 @@ from vestnik.model.values import (
     FLAG_MISSING,
     FLAG_NULL,
     FLAG_TRUE,
+    NOTHING,
     PRESENT,
     ValueSet,
 )
+from vestnik.model.work import within
 
 OR, AND, UNIT = 1, 2, 3
 _MEMO = 512
+_DENIAL = 2_000  # steps of box algebra that a shorter text is worth
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _TIMES = frozenset({("time",), ("not_before",), ("expires",)})
 
@@ -124,16 +127,24 @@ def _set(space: Space, path: Path, values: ValueSet) -> Piece:
     if values == space.clip(path, PRESENT):
         return Piece(f"EXISTS {name}")
     said = _pieces(space, path, values)
-    unsaid = _pieces(space, path, space.clip(path, values.complement()))
+    unsaid = _denied(space, path, values)
     if values.flags & FLAG_MISSING:
-        if len(unsaid) <= len(said):
+        if unsaid and len(unsaid) <= len(said):
             return _not(_any_of(unsaid))
         return _any_of([*said, Piece(f"NOT EXISTS {name}")])
-    if len(unsaid) < len(said):
+    if unsaid and len(unsaid) < len(said):
         if len(unsaid) == 1 and unsaid[0].denial is not None:
             return Piece(unsaid[0].denial)
         return _all_of([Piece(f"EXISTS {name}"), _not(_any_of(unsaid))])
     return _any_of(said)
+
+
+def _denied(space: Space, path: Path, values: ValueSet) -> list[Piece]:
+    """What is not in `values`; nothing where it takes long to say, or where denying it would give another form."""
+    outside = within(lambda: space.clip(path, values.complement()), otherwise=NOTHING, allowed=_DENIAL)
+    if values.lists and within(lambda: space.clip(path, outside.complement()), NOTHING, _DENIAL) != values:
+        return []
+    return _pieces(space, path, outside)
 
 
 def _pieces(space: Space, path: Path, values: ValueSet) -> list[Piece]:

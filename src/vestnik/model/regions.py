@@ -80,11 +80,14 @@ class Region:
             return True
         if len(self.boxes) < 2:
             return False
-        rest = [box]
-        for mine in self.boxes:
-            rest = [piece for r in rest for piece in subtract(self.space, r, mine)]
-            spend(len(rest))
-        return not rest
+        todo = [(box, 0)]  # depth first, since what is in none of the boxes is soon found where there is anything
+        while todo:
+            piece, beyond = todo.pop()
+            if beyond == len(self.boxes):
+                return False
+            todo += [(rest, beyond + 1) for rest in subtract(self.space, piece, self.boxes[beyond])]
+            spend()
+        return True
 
     def overlaps(self, other: Region) -> bool:
         return any(meet(self.space, a, b) is not None for a in self.boxes for b in other.boxes)

@@ -36,12 +36,18 @@ def walk(value: Any, path: Path) -> Any:
 
 
 class Space:
-    """A space in which every path may hold anything, except those in `universes`."""
+    """A space in which every path may hold anything, except those in `universes`.
 
-    __slots__ = ("_universes", "_whole", "name")
+    No constraint is on a path of less than `depth` names with something below it.
+    """
 
-    def __init__(self, name: str, universes: dict[Path, ValueSet], whole: frozenset[Path] = frozenset()) -> None:
+    __slots__ = ("_universes", "_whole", "depth", "name")
+
+    def __init__(
+        self, name: str, depth: int, universes: dict[Path, ValueSet], whole: frozenset[Path] = frozenset()
+    ) -> None:
         self.name = name
+        self.depth = depth
         self._universes = universes
         self._whole = whole
 
@@ -104,6 +110,7 @@ _INSTANT = ValueSet(FLAG_MISSING, ((FIRST, 0), (LAST + 1, 0)))
 
 EVENT = _EventSpace(
     "EVENT",
+    2,
     {
         (): MAP,
         (DATA,): MAP,
@@ -119,6 +126,6 @@ EVENT = _EventSpace(
     },
     whole=frozenset((name,) for name in ("time", "priority", "seq", "not_before", "expires")),
 )
-ELEMENT = _ElementSpace("ELEMENT", {(): PRESENT})
+ELEMENT = _ElementSpace("ELEMENT", 0, {(): PRESENT})
 
 ENVELOPE_PATHS = frozenset(path[0] for path in EVENT._universes if path and path != (DATA,))

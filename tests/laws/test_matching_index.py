@@ -1,0 +1,165 @@
+"""The index agrees with the oracle, whatever was added and removed before, and keeps nothing of what is gone."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
+from vestnik import Event, Filter, FilterTooComplex
+from vestnik.matching import Matcher, buckets, cells, naive, paths, sieve
+
+SMALL: dict[Any, dict[str, int]] = {
+    buckets: {"MANY": 2, "CAPACITY": 5},
+    cells: {"CELLS": 4},
+    paths: {"STALE": 2, "SAMPLE": 6},
+    sieve: {"SMALLEST": 2, "GROWTH": 1},
+}
+"""Sizes at which a few rows are many."""
+
+
+@contextmanager
+def small_sizes() -> Iterator[None]:
+    with ExitStack() as stack:
+        for module, sizes in SMALL.items():
+            stack.enter_context(mock.patch.multiple(module, **sizes))
+        yield
+
+
+def matcher_of(filters: dict[int, Filter]) -> Matcher[int]:
+    matcher: Matcher[int] = Matcher()
+    for id, wanted in filters.items():
+        matcher.add(id, wanted)
+    return matcher
+
+
+def layout(matcher: Matcher[Any]) -> dict[Any, Any]:
+    """What the index holds and where: for each path its users, and for each bucket the ids of its rows.
+
+    Which cells a path is cut into is left out: that changes with what was there before, and matters to cost alone.
+    """
+    found: dict[Any, Any] = {"rest": Counter(row[5] for row in matcher._rest)}
+    nodes: list[tuple[tuple[Any, ...], Any]] = [((name,), node) for name, node in matcher._paths._envelope.items()]
+    nodes.append((("data",), matcher._paths._data))
+    for path, node in nodes:
+        found[path] = list(node.users)
+        found |= {(path, key): Counter(row[5] for row in bucket) for key, bucket in node.buckets.items()}
+        nodes += [((*path, step), child) for step, child in node.children.items()]
+    return found
+
+
+def is_pristine(matcher: Matcher[Any]) -> bool:
+    held = matcher._paths
+    return (
+        layout(matcher) == layout(Matcher())
+        and len(held._blank) == 2
+        and not held._free
+        and not held._data.cells
+        and type(matcher._rest) is list
+    )
+
+
+@given(cases(trees=6, events=4))
+def test_the_index_agrees_with_naive(case: Case) -> None:
+    filters = dict(enumerate(case.filters))
+    matcher = matcher_of(filters)
+    for published in case.events:
+        assert matcher.match(published) == naive.match(filters, published)
+
+
+@given(cases(trees=9, events=4, size=3))
+def test_large_buckets_agree_with_naive(case: Case) -> None:
+    filters = dict(enumerate(case.filters))
+    with small_sizes():
+        matcher = matcher_of(filters)
+        for published in case.events:
+            assert matcher.match(published) == naive.match(filters, published)
+
+
+@given(cases(trees=8, events=3, size=3), st.data())
+def test_adding_and_removing_in_any_order_leaves_no_trace(case: Case, data: st.DataObject) -> None:
+    filters = dict(enumerate(case.filters))
+    kept = {id: wanted for id, wanted in filters.items() if id % 2}
+    others = data.draw(st.permutations([id for id in filters if id not in kept]))
+    with small_sizes():
+        matcher = matcher_of(kept)
+        before = layout(matcher)
+        for id in others:
+            matcher.add(id, filters[id])
+        for id in data.draw(st.permutations(others)):
+            matcher.remove(id)
+        assert layout(matcher) == before
+        assert [matcher.match(e) for e in case.events] == [naive.match(kept, e) for e in case.events]
+        for id in data.draw(st.permutations(list(kept))):
+            matcher.remove(id)
+        assert is_pristine(matcher)
+
+
+@given(cases(trees=6, events=3))
+def test_the_answers_are_the_same_after_pickling(case: Case) -> None:
+    matcher = matcher_of(dict(enumerate(case.filters)))
+    again = pickle.loads(pickle.dumps(matcher))
+    assert len(again) == len(matcher)
+    assert [again.match(e) for e in case.events] == [matcher.match(e) for e in case.events]
+
+
+def pick_from(data: st.DataObject) -> Pick:
+    return Pick(data.draw)  # type: ignore[arg-type]  # a DrawFn but for its name
+
+
+class Session(RuleBasedStateMachine):
+    """Subscribers come, change their minds and go, while events are published."""
+
+    ids = Bundle("ids")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes = small_sizes()
+        self.sizes.__enter__()
+        self.matcher: Matcher[int] = Matcher()
+        self.model: dict[int, Filter] = {}
+
+    def teardown(self) -> None:
+        self.sizes.__exit__(None, None, None)
+
+    @initialize(data=st.data())
+    def choose_words(self, data: st.DataObject) -> None:
+        self.words = vocabulary(pick_from(data), added=True)
+
+    @rule(target=ids, data=st.data(), id=st.integers(0, 12))
+    def add_or_replace(self, data: st.DataObject, id: int) -> int:
+        try:
+            wanted = Filter.parse(text_of(tree(pick_from(data), self.words, most=3)))
+        except FilterTooComplex:
+            wanted = Filter.all()
+        self.matcher.add(id, wanted)
+        self.model[id] = wanted
+        return id
+
+    @rule(id=consumes(ids))
+    def remove(self, id: int) -> None:
+        if id in self.model:
+            self.matcher.remove(id)
+            del self.model[id]
+
+    @rule(data=st.data())
+    def publish(self, data: st.DataObject) -> None:
+        published: Event = event(pick_from(data), self.words)
+        assert self.matcher.match(published) == naive.match(self.model, published)
+
+    @invariant()
+    def holds_what_it_should(self) -> None:
+        assert len(self.matcher) == len(self.model)
+        assert self.model or is_pristine(self.matcher)
+
+
+TestSession = Session.TestCase
+TestSession.settings = settings(max_examples=settings.default.max_examples // 10, stateful_step_count=40)

@@ -1,0 +1,152 @@
+"""The index of filters for one event at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from vestnik import Event, Filter
+from vestnik.matching import Matcher, naive
+
+
+def matching(texts: dict[str, str], data: dict[str, Any], **envelope: Any) -> set[str]:
+    """The names of the filters that match an event, by the index, which agrees with the oracle."""
+    filters = {name: Filter.parse(text) for name, text in texts.items()}
+    matcher: Matcher[str] = Matcher()
+    for name, wanted in filters.items():
+        matcher.add(name, wanted)
+    event = Event(type=envelope.pop("type", "t"), data=data, **envelope)
+    found = matcher.match(event)
+    assert found == naive.match(filters, event)
+    return found
+
+
+def test_what_it_is_for() -> None:
+    matcher: Matcher[str] = Matcher()
+    matcher.add("s1", Filter.parse("symbol = 'ACME' AND price BETWEEN 10 AND 20"))
+    quote = Event("market.quote", {"symbol": "ACME", "price": 12.5})
+    assert matcher.match(quote) == {"s1"}
+    assert "s1" in matcher and len(matcher) == 1
+    matcher.remove("s1")
+    assert matcher.match(quote) == set()
+    assert "s1" not in matcher and len(matcher) == 0
+
+
+def test_an_id_that_is_there_is_replaced() -> None:
+    matcher: Matcher[object] = Matcher()
+    matcher.add(("any", "hashable"), Filter.parse("x = 1"))
+    matcher.add(("any", "hashable"), Filter.parse("x = 2"))
+    assert len(matcher) == 1
+    assert matcher.match(Event("t", {"x": 1})) == set()
+    assert matcher.match(Event("t", {"x": 2})) == {("any", "hashable")}
+
+
+def test_an_unknown_id_is_an_error_and_changes_nothing() -> None:
+    matcher: Matcher[str] = Matcher()
+    matcher.add("a", Filter.all())
+    with pytest.raises(KeyError):
+        matcher.remove("b")
+    assert matcher.match(Event("t")) == {"a"}
+
+
+def test_booleans_are_not_numbers() -> None:
+    texts = {"1": "x = 1", "true": "x = TRUE", "in": "x IN (1, TRUE)", "range": "x >= 0", "not": "x != 1"}
+    assert matching(texts, {"x": 1}) == {"1", "in", "range"}
+    assert matching(texts, {"x": 1.0}) == {"1", "in", "range"}
+    assert matching(texts, {"x": True}) == {"true", "in", "not"}
+    assert matching(texts, {"x": False}) == {"not"}
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (2**53, {"=", "<=", "!="}),
+        (float(2**53), {"=", "<=", "!="}),
+        (2**53 + 1, {"+1", ">", "between"}),
+        (2**53 + 2, {">", "between", "!="}),
+    ],
+)
+def test_numbers_compare_exactly(value: float, found: set[str]) -> None:
+    n = 2**53
+    texts = {"=": f"x = {n}", "+1": f"x = {n + 1}", ">": f"x > {n}", "<=": f"x <= {n}", "!=": f"x != {n + 1}"}
+    texts["between"] = f"x > {n} AND x < {n + 3}"
+    assert matching(texts, {"x": value}) == found
+
+
+@pytest.mark.parametrize("edge", [2**63 - 1, -(2**63), 2**53, -(2**53), 0, 1.5, 1e300, -5e-324])
+def test_open_ends_are_exact_at_the_edges_of_integers_and_doubles(edge: float) -> None:
+    texts = {"<": f"x < {edge!r}", ">": f"x > {edge!r}", "<=": f"x <= {edge!r}", ">=": f"x >= {edge!r}"}
+    for value in (edge, float(edge), 2**63 - 1, -(2**63), float(2**63), 2**53 - 1, 2**53 + 1, -(2**63) + 1, 1e-320):
+        matching(texts, {"x": value})
+
+
+def test_what_is_of_another_kind_or_missing_fails_no_comparison() -> None:
+    texts = {
+        "number": "x < 5",
+        "string": "x < 'b'",
+        "like": "x LIKE '%a'",
+        "has": "x LIKE '%a%'",
+        "glob": "x GLOB '*/a'",
+    }
+    texts |= {f"not {name}": f"NOT ({text})" for name, text in texts.items()}
+    texts |= {"absent": "NOT EXISTS x", "there": "x NOT LIKE '%a'"}
+    for value in (3, "a", "/a", None, True, [1], {"y": 1}, 7, "c"):
+        matching(texts, {"x": value})
+    denials = {name for name in texts if name.startswith("not ")}
+    assert matching(texts, {}) == {*denials, "absent"}
+
+
+def test_unions_are_reported_once_and_constants_always_or_never() -> None:
+    texts = {"union": "x = 1 OR y = 2 OR z > 3", "all": "TRUE", "none": "FALSE"}
+    assert matching(texts, {"x": 1, "y": 2, "z": 4}) == {"union", "all"}
+    assert matching(texts, {}) == {"all"}
+
+
+def test_paths_lead_through_maps_and_the_envelope_is_not_data() -> None:
+    texts = {
+        "deep": "a.b.c = 1",
+        "map": "a.b IS MAP",
+        "shallow": "a = 1",
+        "data": "data.type = 't'",
+        "type": "type IS t",
+    }
+    assert matching(texts, {"a": {"b": {"c": 1}}}, type="t.u") == {"deep", "map", "type"}
+    assert matching(texts, {"a": 1, "type": "t"}, type="u") == {"shallow", "data"}
+    assert matching(texts, {"a": [{"b": {"c": 1}}]}, type="u") == set()
+
+
+def test_elements_of_lists() -> None:
+    texts = {
+        "scalar": "ANY tags = 'urgent'",
+        "either": "ANY tags IN ('urgent', 'late')",
+        "map": "ANY items (kind = 'cpu' AND price < 100)",
+        "two ways": "ANY items (kind = 'cpu' AND price < 100 OR kind = 'cpu' AND stock > 5)",
+        "all": "ALL tags = 'urgent'",
+    }
+    assert matching(texts, {"tags": ["urgent"] * 3}) == {"scalar", "either", "all"}
+    assert matching(texts, {"tags": ["late", 1, None, [], {}]}) == {"either"}
+    assert matching(texts, {"items": [{"kind": "cpu", "price": 5}, {"kind": "cpu"}]}) == {"map", "two ways"}
+    assert matching(texts, {"items": [{"kind": "cpu", "stock": 9}, 3], "tags": []}) == {"two ways", "all"}
+    assert matching(texts, {"items": [{"kind": "cpu", "price": 500}], "tags": "urgent"}) == set()
+
+
+def test_many_alike() -> None:
+    matcher: Matcher[int] = Matcher()
+    for number in range(3_000):
+        matcher.add(
+            number, Filter.parse(f"kind = 'a' AND x BETWEEN {number} AND {number + 10} AND name != 'n{number}'")
+        )
+    assert matcher.match(Event("t", {"kind": "a", "x": 1_000, "name": "n995"})) == {*range(990, 1_001)} - {995}
+    for number in range(0, 3_000, 2):
+        matcher.remove(number)
+    assert matcher.match(Event("t", {"kind": "a", "x": 1_000, "name": "n995"})) == {991, 993, 997, 999}
+    assert matcher.match(Event("t", {"kind": "b", "x": 1_000, "name": "n"})) == set()
+
+
+def test_the_base_install_is_enough() -> None:
+    code = "import sys; from vestnik.matching import Matcher; Matcher(); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "False"
