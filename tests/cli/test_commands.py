@@ -100,7 +100,7 @@ def test_check_shows_where_the_syntax_is_wrong() -> None:
         (" OR ".join(f"a{i} = 1" for i in range(65)), "64 comparisons"),
         ("NOT " * 17 + "a = 1", "16 levels of nesting"),
         (" AND ".join(f"({' OR '.join(f'{x}{i} = 1' for i in range(17))})" for x in "ab"), "256 boxes"),
-        (" AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(20)), "200,000 steps of box algebra"),
+        (" AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(20)), "256 boxes"),
         ("a MATCHES '((x{0,30}){0,30}){0,30}'", "4,000"),
     ],
 )

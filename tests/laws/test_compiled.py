@@ -11,13 +11,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 
 from laws.strategies import Case, cases
 from vestnik import Event, Filter
 from vestnik.matching import compile_filters, naive
 from vestnik.matching.batch.compiled import CompiledFilters, Pairs
 from vestnik.model.cloudevents import to_cloudevent
+
+half = settings(max_examples=settings().max_examples // 2)
+"""For laws that compile filters several times over."""
+some = settings(max_examples=settings().max_examples // 10)
+"""For laws that only write and read again what others have asked."""
 
 
 def expected(filters: dict[str, Filter], events: list[Event]) -> list[set[Any]]:
@@ -44,6 +49,7 @@ def test_pairs_and_counts_of_events_agree_with_naive(case: Case) -> None:
     assert compiled.count_batch(case.events).tolist() == [len(ids) for ids in want]
 
 
+@half
 @given(cases(trees=6, events=4))
 def test_json_text_agrees_with_naive(case: Case) -> None:
     filters = named(case)
@@ -55,6 +61,7 @@ def test_json_text_agrees_with_naive(case: Case) -> None:
     assert compiled.count_json([line.encode() for line in lines]).tolist() == [len(ids) for ids in want]
 
 
+@half
 @given(cases(trees=6, events=4))
 def test_arrow_with_data_as_json_or_msgpack_agrees_with_naive(case: Case) -> None:
     filters = named(case)
@@ -72,6 +79,7 @@ def arrow_batch(events: list[Event], data: list[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({**columns, "data": pa.array(data)})
 
 
+@some
 @given(cases(trees=6, events=4))
 def test_the_answers_are_the_same_after_pickling_and_mapping(case: Case) -> None:
     filters = named(case)
@@ -86,6 +94,7 @@ def test_the_answers_are_the_same_after_pickling_and_mapping(case: Case) -> None
         assert answer(mapped, mapped.match_json([event.to_json() for event in case.events])) == want
 
 
+@some
 @given(cases(trees=6, events=6))
 def test_a_batch_is_answered_alike_in_one_piece_and_event_by_event(case: Case) -> None:
     compiled = compile_filters(named(case))

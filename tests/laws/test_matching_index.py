@@ -15,13 +15,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
 from vestnik import Event, Filter, FilterTooComplex
-from vestnik.matching import Matcher, buckets, cells, naive, paths, sieve
+from vestnik.matching import Matcher, buckets, naive, paths, sieve
 
 SMALL: dict[Any, dict[str, int]] = {
     buckets: {"MANY": 2, "CAPACITY": 5},
-    cells: {"CELLS": 4},
     paths: {"STALE": 2, "SAMPLE": 6},
-    sieve: {"SMALLEST": 2, "GROWTH": 1},
+    sieve: {"SMALLEST": 2, "GROWTH": 1, "LARGE": 3, "COARSE": 3, "FINE": 5},
 }
 """Sizes at which a few rows are many."""
 
@@ -30,7 +29,8 @@ SMALL: dict[Any, dict[str, int]] = {
 def small_sizes() -> Iterator[None]:
     with ExitStack() as stack:
         for module, sizes in SMALL.items():
-            stack.enter_context(mock.patch.multiple(module, **sizes))
+            for name, size in sizes.items():
+                stack.enter_context(mock.patch.object(module, name, size))
         yield
 
 
@@ -162,4 +162,4 @@ class Session(RuleBasedStateMachine):
 
 
 TestSession = Session.TestCase
-TestSession.settings = settings(max_examples=settings.default.max_examples // 10, stateful_step_count=40)
+TestSession.settings = settings(max_examples=settings().max_examples // 10, stateful_step_count=40)

@@ -23,7 +23,7 @@ SURE, REFUSED, UNSURE = range(3)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
 """The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
 
-CELLS = 24
+COARSE, FINE = 20, 64
 """Cells that strings, and numbers, are cut into at most."""
 
 
@@ -34,11 +34,12 @@ class Cells:
     begin with `first_number`.
     """
 
-    def __init__(self, slot: int, backwards: bool, constants: list[Any], made_at: int) -> None:
+    def __init__(self, slot: int, backwards: bool, count: int, constants: list[Any], made_at: int) -> None:
         self.slot = slot
         self.backwards = backwards
-        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)])
-        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)])
+        self.count = count
+        self.texts = _quantiles([constant for constant in constants if isinstance(constant, str)], count)
+        self.numbers = _quantiles([constant for constant in constants if not isinstance(constant, str)], count)
         self._text_cuts = [line.STRING_BOTTOM, *self.texts]
         self._number_cuts = [line.NUMBER_BOTTOM, *[(bound, 0) for bound in self.numbers]]
         self.first_number = NUMBER_KIND + len(self.texts)
@@ -84,10 +85,10 @@ def constants(values: ValueSet) -> list[Any]:
     return [*values.strings.cuts, *[value for value, _ in values.numbers if value != line.NUMBER_BOTTOM[0]]]
 
 
-def _quantiles(constants: list[Any]) -> list[Any]:
-    """The bounds of the cells; a cell holds what is at or above one and below the next."""
+def _quantiles(constants: list[Any], count: int) -> list[Any]:
+    """The bounds of at most `count` cells; a cell holds what is at or above one and below the next."""
     ordered = sorted(constants)
-    return sorted({ordered[len(ordered) * i // CELLS] for i in range(1, CELLS)}) if ordered else []
+    return sorted({ordered[len(ordered) * i // count] for i in range(1, count)}) if ordered else []
 
 
 def _verdicts(starts: list[Any], cuts: tuple[Any, ...]) -> list[int]:

@@ -37,7 +37,7 @@ from vestnik.model.values import MISSING
 
 NUMBER, TEXT, KIND, RAW = range(4)
 
-SAMPLE = 256
+SAMPLE = 512
 """Constants of a path that are remembered, to cut it into cells by."""
 STALE = 32
 """Cells are out of date when a path has so many times the users that it had."""
@@ -166,12 +166,13 @@ class Paths:
         known += constants[:SAMPLE]
         del known[:-SAMPLE]
 
-    def acquire_cells(self, path: Steps, backwards: bool) -> Cells:
+    def acquire_cells(self, path: Steps, backwards: bool, count: int) -> Cells:
         """Cells of a path in use, for one more user."""
         node = self.node(path)
-        found = [cells for cells in node.cells if cells.backwards == backwards]
+        found = [cells for cells in node.cells if (cells.backwards, cells.count) == (backwards, count)]
         if not found or self.is_stale(path, found[-1]):
-            found.append(Cells(self._new_slot(MISSING_KIND), backwards, node.constants[backwards], sum(node.users)))
+            slot = self._new_slot(MISSING_KIND)
+            found.append(Cells(slot, backwards, count, node.constants[backwards], sum(node.users)))
             node.cells.append(found[-1])
         found[-1].users += 1
         return found[-1]

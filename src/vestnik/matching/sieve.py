@@ -12,16 +12,18 @@ from collections.abc import Hashable, Iterator
 from itertools import compress
 from typing import Any, TypeAlias
 
-from vestnik.matching.cells import Aspect, Cells
+from vestnik.matching.cells import COARSE, FINE, Aspect, Cells
 from vestnik.matching.paths import Paths
 from vestnik.matching.rows import Row, aspect_at, aspects, has_literals, scan_unsure
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
-CAPACITY = 8192
+CAPACITY = 4096
 """Rows in a sieve: bounds the size of its integers, and so what it costs to change one of their bits."""
 SMALLEST = 64
 """Rows that a new sieve has room for."""
+LARGE = 512
+"""Rows from which on fine cells are worth their room."""
 GROWTH = 4
 """An axis asks for better cells when it has so many times the rows."""
 
@@ -121,11 +123,14 @@ class Sieve:
         self._table[here] = [bits ^ flips[verdict] if verdict else bits for bits, verdict in pairs]
 
     def _new_axis(self, key: AxisKey) -> Axis:
-        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key), len(self._table))
+        axis = self._axes[key] = Axis(self._paths.acquire_cells(*key, self._count()), len(self._table))
         self._table += [0] * len(axis.cells)
         self._slots.append(axis.cells.slot)
         self._starts.append(axis.start)
         return axis
+
+    def _count(self) -> int:
+        return FINE if len(self) > LARGE else COARSE
 
     def _drop(self, key: AxisKey) -> None:
         axis = self._axes.pop(key)
@@ -141,7 +146,7 @@ class Sieve:
     def _cut(self, key: AxisKey, old: Axis) -> None:
         """Give the rows of an axis new cells, if those it has are out of date."""
         old.planned = GROWTH * old.rows
-        if not self._paths.is_stale(key[0], old.cells):
+        if old.cells.count == self._count() and not self._paths.is_stale(key[0], old.cells):
             return
         self._drop(key)
         axis = self._new_axis(key)
