@@ -146,6 +146,17 @@ def test_many_alike() -> None:
     assert matcher.match(Event("t", {"kind": "b", "x": 1_000, "name": "n"})) == set()
 
 
+def test_many_with_two_ways_to_the_same_element() -> None:
+    matcher: Matcher[int] = Matcher()
+    for n in range(200):
+        matcher.add(n, Filter.parse(f"ANY items (kind = 'cpu' AND price < {n} OR kind = 'cpu' AND stock > {n})"))
+    event = Event("t", {"items": [{"kind": "cpu", "price": 197, "stock": 1}]})
+    assert matcher.match(event) == {0, 198, 199}
+    for n in range(199):
+        matcher.remove(n)
+    assert matcher.match(event) == {199}
+
+
 def test_the_base_install_is_enough() -> None:
     code = "import sys; from vestnik.matching import Matcher; Matcher(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

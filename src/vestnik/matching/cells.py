@@ -23,7 +23,7 @@ SURE, REFUSED, UNSURE = range(3)
 MISSING_KIND, NULL_KIND, FALSE_KIND, TRUE_KIND, LIST_KIND, MAP_KIND, TEXT_KIND, NUMBER_KIND = range(8)
 """The kinds of values. The first six are the first cells; those of strings and then those of numbers follow."""
 
-COARSE, FINE = 20, 64
+COARSE, FINE = 16, 64
 """Cells that strings, and numbers, are cut into at most."""
 
 
