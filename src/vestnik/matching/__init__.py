@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vestnik.errors import MissingExtra
-from vestnik.matching.index import Matcher
+from vestnik.matching.single.index import Matcher
 
 if TYPE_CHECKING:
     from vestnik.matching.batch.compiled import CompiledFilters, compile_filters

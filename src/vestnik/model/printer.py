@@ -109,7 +109,10 @@ def _not(piece: Piece) -> Piece:
 def _region(region: Region) -> Piece:
     if not region.boxes:
         return Piece("FALSE")
-    return _any_of([_box(region.space, box) for box in region.boxes])
+    pieces = [_box(region.space, box) for box in region.boxes]
+    if len(pieces) > 1:  # a box in several pieces stays together, since another box may cover some of them
+        pieces = [Piece(f"({piece.text})") if piece.binds == OR else piece for piece in pieces]
+    return _any_of(pieces)
 
 
 def _box(space: Space, box: Box) -> Piece:

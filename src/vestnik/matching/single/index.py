@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from vestnik.matching.buckets import Bucket, put, take
-from vestnik.matching.constraints import keys
-from vestnik.matching.paths import EACH, Paths, Steps
-from vestnik.matching.rows import Row, make_row, release_views, scan
+from vestnik.matching.single.buckets import Bucket, put, take
+from vestnik.matching.single.constraints import keys
+from vestnik.matching.single.paths import EACH, Paths, Steps
+from vestnik.matching.single.rows import Row, make_row, release_views, scan
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter

@@ -19,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any, Final, TypeAlias
 
-from vestnik.matching.cells import (
+from vestnik.matching.single.cells import (
     FALSE_KIND,
     LIST_KIND,
     MAP_KIND,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, TypeAlias
 
-from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row
-from vestnik.matching.sieve import CAPACITY, Sieve
+from vestnik.matching.single.paths import Paths
+from vestnik.matching.single.rows import Row
+from vestnik.matching.single.sieve import CAPACITY, Sieve
 
 MANY = 128
 """Rows in the longest list."""

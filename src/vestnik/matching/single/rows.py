@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from vestnik.matching.cells import Aspect, aspect, constants
-from vestnik.matching.constraints import Check, Span, Test, atom_check, atom_holds, contained, parts
-from vestnik.matching.paths import CONSTANT, Paths
+from vestnik.matching.single.cells import Aspect, aspect, constants
+from vestnik.matching.single.constraints import Check, Span, Test, atom_check, atom_holds, contained, parts
+from vestnik.matching.single.paths import CONSTANT, Paths
 from vestnik.model.boxes import Box
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet

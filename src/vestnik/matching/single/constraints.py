@@ -11,9 +11,9 @@ from collections.abc import Callable
 from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
-from vestnik.matching.cells import LIST_KIND, MAP_KIND, NUMBER_KIND, TEXT_KIND
-from vestnik.matching.paths import BLANKS, FALSE, KIND, NUMBER, RAW, TEXT, TRUE
-from vestnik.matching.stems import content_of, ending_of
+from vestnik.matching.single.cells import LIST_KIND, MAP_KIND, NUMBER_KIND, TEXT_KIND
+from vestnik.matching.single.paths import BLANKS, FALSE, KIND, NUMBER, RAW, TEXT, TRUE
+from vestnik.matching.single.stems import content_of, ending_of
 from vestnik.model import cuts as line
 from vestnik.model.cuts import ALL_NUMBERS, Number, NumberCut, NumberCuts
 from vestnik.model.kinds import Atom

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from vestnik.matching.stems import ending_of, stem_of
+from vestnik.matching.single.stems import ending_of, stem_of
 from vestnik.model import cuts as line
 from vestnik.model.lists import ALL_LISTS
 from vestnik.model.strings import StringSet

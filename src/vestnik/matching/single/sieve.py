@@ -12,9 +12,9 @@ from collections.abc import Hashable, Iterator
 from itertools import compress
 from typing import Any, TypeAlias
 
-from vestnik.matching.cells import COARSE, FINE, Aspect, Cells
-from vestnik.matching.paths import Paths
-from vestnik.matching.rows import Row, aspect_at, aspects, has_literals, scan_unsure
+from vestnik.matching.single.cells import COARSE, FINE, Aspect, Cells
+from vestnik.matching.single.paths import Paths
+from vestnik.matching.single.rows import Row, aspect_at, aspects, has_literals, scan_unsure
 from vestnik.model.spaces import Path
 from vestnik.model.values import ValueSet
 
