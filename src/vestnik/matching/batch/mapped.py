@@ -28,11 +28,15 @@ def write_mapped(path: str | PathLike[str], value: Any) -> None:
     sizes = struct.pack(f"<{len(views) + 2}Q", len(head), len(views), *(view.nbytes for view in views))
     target = Path(path)
     part = target.with_name(target.name + ".part")
-    with part.open("wb") as file:
-        for piece in (memoryview(_MAGIC + sizes + head), *views):
-            file.write(piece)
-            file.write(b"\0" * (-file.tell() % _ALIGN))
-    part.replace(target)
+    try:
+        with part.open("wb") as file:
+            for piece in (memoryview(_MAGIC + sizes + head), *views):
+                file.write(piece)
+                file.write(b"\0" * (-file.tell() % _ALIGN))
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def read_mapped(path: str | PathLike[str]) -> Any:
@@ -41,8 +45,11 @@ def read_mapped(path: str | PathLike[str]) -> Any:
     at = len(_MAGIC)
     if data[:at] != _MAGIC:
         raise VestnikError(f"{path} is no file of mapped arrays")
-    head, count = struct.unpack_from("<2Q", data, at)
-    sizes = struct.unpack_from(f"<{count}Q", data, at + 16)
+    try:
+        head, count = struct.unpack_from("<2Q", data, at)
+        sizes = struct.unpack_from(f"<{count}Q", data, at + 16)
+    except struct.error:
+        raise _cut_short(path) from None
     at += 16 + 8 * count
     buffers = []
     end = at + head
@@ -51,5 +58,9 @@ def read_mapped(path: str | PathLike[str]) -> Any:
         end = start + size
         buffers.append(data[start:end])
     if end > len(data):
-        raise VestnikError(f"{path} is cut short: write it again")
+        raise _cut_short(path)
     return pickle.loads(data[at : at + head], buffers=buffers)
+
+
+def _cut_short(path: str | PathLike[str]) -> VestnikError:
+    return VestnikError(f"{path} is cut short: write it again")

@@ -1,0 +1,66 @@
+"""Compiled filters in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vestnik import Event, Filter, VestnikError
+from vestnik.matching import CompiledFilters, compile_filters
+from vestnik.matching.batch.mapped import write_mapped
+
+FILTERS = {"a": Filter.parse("x > 1 AND s LIKE '%b%'"), "b": Filter.parse("ANY l = 2 OR x = 1")}
+EVENTS = [Event("t", {"x": 2, "s": "abc"}), Event("t", {"l": [1, 2]}), Event("t")]
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    compile_filters(FILTERS).save(tmp_path / "index")
+    loaded = CompiledFilters.load(tmp_path / "index")
+    assert loaded.ids == ["a", "b"] and loaded.count_batch(EVENTS).tolist() == [1, 1, 0]
+    assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+def test_saving_again_replaces_a_file_that_is_in_use(tmp_path: Path) -> None:
+    compile_filters(FILTERS).save(tmp_path / "index")
+    loaded = CompiledFilters.load(tmp_path / "index")
+    compile_filters({"c": Filter.all()}).save(tmp_path / "index")
+    assert loaded.count_batch(EVENTS).tolist() == [1, 1, 0]
+    assert CompiledFilters.load(tmp_path / "index").ids == ["c"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no index", b"vestnik-mapped-1"])
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "index").write_bytes(content)
+    with pytest.raises(VestnikError, match="index"):
+        CompiledFilters.load(tmp_path / "index")
+
+
+def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    compile_filters(FILTERS).save(path)
+    whole = path.read_bytes()
+    for size in (20, 40, 100, len(whole) // 2, len(whole) - 2000):
+        path.write_bytes(whole[:size])
+        with pytest.raises(VestnikError, match="cut short"):
+            CompiledFilters.load(path)
+
+
+def test_something_else_in_the_file_is_refused(tmp_path: Path) -> None:
+    write_mapped(tmp_path / "index", {"no": "filters"})
+    with pytest.raises(VestnikError, match="no compiled filters"):
+        CompiledFilters.load(tmp_path / "index")
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    with pytest.raises(IsADirectoryError):
+        compile_filters(FILTERS).save(tmp_path / "index")
+    assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_value_that_is_no_filter_is_named() -> None:
+    with pytest.raises(VestnikError, match=r"Filter\.parse"):
+        compile_filters({"a": "x > 1"})  # type: ignore[arg-type]
+    with pytest.raises(VestnikError, match="layout"):
+        compile_filters(FILTERS, layout="wide")
