@@ -80,11 +80,17 @@ class CompiledFilters:
         The documents are events as `Event.to_json` writes them (with `layout="flat"` their data alone) that have
         passed the door; one that cannot be read is refused with its line number.
         """
-        return self._match(self._documents.read(lines))
+        found = [self._match(columns) for columns in self._documents.read(lines)]
+        first = np.cumsum([0, *(pairs.count for pairs in found)])
+        events = [pairs.events + np.int32(start) for pairs, start in zip(found, first[:-1], strict=True)]
+        none = np.zeros(0, np.int32)
+        filters = np.concatenate([none, *(pairs.filters for pairs in found)])
+        return Pairs(np.concatenate([none, *events]), filters, int(first[-1]))
 
     def count_json(self, lines: bytes | str | Sequence[bytes | str]) -> NDArray[np.int64]:
         """As `count_batch` for JSON documents."""
-        return self._index.count(self._documents.read(lines))
+        counts = [self._index.count(columns) for columns in self._documents.read(lines)]
+        return np.concatenate([np.zeros(0, np.int64), *counts])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the index to a file that `load` maps into memory, shared between processes."""

@@ -6,7 +6,7 @@ document is skipped, not built. What is not an object where one was expected sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +18,9 @@ from vestnik.matching.batch.columns import ValueColumns
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.times import parse_rfc3339
 from vestnik.model.values import MISSING
+
+BYTES_AT_ONCE = 1 << 22
+LINES_AT_ONCE = 1 << 12
 
 _RENAMED = {"seq": "sequence", "not_before": "notbefore"}
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
@@ -38,9 +41,14 @@ class DocumentReader:
         self._shape = _Shape([self._in_document(path) for path in wanted])
         self._decoder = msgspec.json.Decoder(self._shape.struct)
 
-    def read(self, lines: bytes | str | Sequence[bytes | str]) -> ValueColumns:
-        """The columns of the documents, one a line; blank lines are passed over."""
-        documents = self._decode(lines)
+    def read(self, lines: bytes | str | Sequence[bytes | str]) -> Iterator[ValueColumns]:
+        """The columns of the documents, one a line, some at a time; blank lines are passed over."""
+        before = 0
+        for text in _pieces(lines):
+            yield self._columns(self._decode(text, before))
+            before += text.count(b"\n")
+
+    def _columns(self, documents: list[Any]) -> ValueColumns:
         levels: dict[Path, Sequence[Any]] = {(): documents}
 
         def column(path: Path) -> Sequence[Any]:
@@ -57,24 +65,37 @@ class DocumentReader:
             return path[1:]
         return path if path[0] == DATA else (_RENAMED.get(path[0], path[0]),)
 
-    def _decode(self, lines: bytes | str | Sequence[bytes | str]) -> list[Any]:
-        if not isinstance(lines, bytes | str):
-            lines = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
+    def _decode(self, text: bytes, before: int) -> list[Any]:
+        """The documents of `text`, which `before` lines come before; InvalidEvent names the line that is none."""
         try:
-            return self._decoder.decode_lines(lines)
+            return self._decoder.decode_lines(text)
         except (msgspec.DecodeError, UnicodeError):
-            self._find_fault(lines)
+            self._find_fault(text, before)
             raise
 
-    def _find_fault(self, lines: bytes | str) -> None:
-        """Raise InvalidEvent with the number of the first line that cannot be read."""
-        text = lines.encode() if isinstance(lines, str) else lines
-        for number, line in enumerate(text.split(b"\n"), 1):
+    def _find_fault(self, text: bytes, before: int) -> None:
+        for number, line in enumerate(text.split(b"\n"), before + 1):
             try:
                 if line.strip():
                     self._decoder.decode(line)
             except (msgspec.DecodeError, UnicodeError) as error:
                 raise InvalidEvent(f"line {number} is no event in JSON: {error}") from error
+
+
+def _pieces(lines: bytes | str | Sequence[bytes | str]) -> Iterator[bytes]:
+    """The text in pieces of whole lines: what one piece is decoded to is gone before the next."""
+    if isinstance(lines, str):
+        lines = lines.encode()
+    if not isinstance(lines, bytes):
+        for first in range(0, len(lines), LINES_AT_ONCE):
+            some = lines[first : first + LINES_AT_ONCE]
+            yield b"".join((line.encode() if isinstance(line, str) else line).rstrip(b"\n") + b"\n" for line in some)
+        return
+    start = 0
+    while start < len(lines):
+        end = lines.find(b"\n", start + BYTES_AT_ONCE) + 1 or len(lines)
+        yield lines[start:end]
+        start = end
 
 
 class _Shape:
