@@ -30,7 +30,8 @@ def test_text_in_pieces_is_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_blank_lines_are_passed_over_and_nothing_is_nothing() -> None:
     assert COMPILED.count_json('\n{"n": {"v": 6}}\n\n  \n{}\n').tolist() == [1, 0]
-    for nothing in ("", b"", [], "\n\n"):
+    nothings: list[Any] = ["", b"", [], "\n\n"]
+    for nothing in nothings:
         assert COMPILED.count_json(nothing).tolist() == [] and len(COMPILED.match_json(nothing)) == 0
 
 
