@@ -15,7 +15,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
 from vestnik import Event, Filter, FilterTooComplex
-from vestnik.matching import Matcher, buckets, naive, paths, sieve
+from vestnik.matching import Matcher, naive
+from vestnik.matching.single import buckets, paths, sieve
 
 SMALL: dict[Any, dict[str, int]] = {
     buckets: {"MANY": 2, "CAPACITY": 5},
