@@ -8,7 +8,9 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import reduce
 from itertools import islice
+from operator import and_
 from typing import Any
 
 import msgspec
@@ -289,6 +291,17 @@ def test_explanations_agree_with_matches_and_each_verdict_is_right(case: Case) -
         misses = [tuple(verdict for verdict in box if not verdict.holds) for box in found.boxes]
         assert found.failed == min(misses, key=len, default=())
         assert str(found) and json.dumps(found.to_dict())
+
+
+@given(cases(events=1))
+def test_what_it_would_take_to_match_means_all_that_failed(case: Case) -> None:
+    (wanted,), (event,) = case.filters, case.events
+    found = wanted.explain(event)
+    assume(found.failed)
+    text = str(found).rpartition("it would match if: ")[2]
+    note(text)
+    failed = [Filter.parse(verdict.constraint, limits=None) for verdict in found.failed]
+    assert Filter.parse(text, limits=None) == reduce(and_, failed)
 
 
 @given(cases(events=1))

@@ -420,6 +420,11 @@ def test_explain() -> None:
     assert Filter.all().explain(Event("t")).matches
 
 
+def test_what_it_would_take_to_match() -> None:
+    found = parse("(x = 1 OR x IS STRING) AND y > 5").explain(Event("t", {"x": 5, "y": 1}))
+    assert str(found).splitlines()[-1] == "it would match if: (x = 1 OR x IS STRING) AND y > 5"
+
+
 def test_templates() -> None:
     wanted = Filter.template("flight", "PR", ANY)
     assert wanted.matches(Event.tuple("flight", "PR", 101)) and wanted.matches(Event.tuple("flight", "PR", None))

@@ -226,6 +226,13 @@ def test_a_path_may_have_the_name_of_a_kind() -> None:
     assert parse("within = 1").matches(Event("t", {"within": 1}))
 
 
+def test_the_domain_of_a_kind_goes_without_saying() -> None:
+    found = parse(f"{BERLIN} AND kind = 'taxi' OR kind = 'bus' AND fare < 5 AND seats > 1").explain(Event("seen"))
+    assert [verdict.constraint for verdict in found.failed] == ["kind = 'taxi'", BERLIN]
+    both = f"{BERLIN} AND OVERLAPS(place, 'TRUE')"
+    assert str(parse(both)) == "OVERLAPS(place, 'TRUE') AND WITHIN(place, 52.5, 13.4, 100)"
+
+
 # --- a kind that knows nothing of itself ---
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vestnik.model.boxes import Box
-from vestnik.model.printer import literal_text, path_text, scalar_text, set_text
+from vestnik.model.printer import TIMES, Piece, all_of, constraints, path_text, scalar_text
 from vestnik.model.spaces import EVENT
 from vestnik.model.times import format_rfc3339
 from vestnik.model.values import MISSING
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LONGEST = 100
 """Characters of a value that are shown."""
-_TIMES = ("time", "not_before", "expires")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,14 @@ class Verdict:
     """One constraint, the value it saw (MISSING where there is none), and whether it holds."""
 
     path: str
-    constraint: str
+    said: Piece
     value: Any
     holds: bool
+
+    @property
+    def constraint(self) -> str:
+        """The constraint as a filter of its own."""
+        return self.said.text
 
     def __str__(self) -> str:
         saw = "nothing there" if self.value is MISSING else f"saw {_shown(self.path, self.value)}"
@@ -64,7 +68,7 @@ class Explanation:
                 lines.append(f"  alternative {number}")
             lines += [f"  {verdict}" for verdict in box] or ["  ok   TRUE"]
         if self.failed:
-            lines.append("it would match if: " + " AND ".join(verdict.constraint for verdict in self.failed))
+            lines.append(f"it would match if: {all_of(verdict.said for verdict in self.failed).text}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,7 +83,7 @@ def _shown(path: str, value: Any) -> str:
     """A value as people read it, cut where it is long."""
     if value is None or isinstance(value, bool):
         return scalar_text(value)
-    text = f"'{format_rfc3339(value)}'" if path in _TIMES else repr(value)
+    text = f"'{format_rfc3339(value)}'" if (path,) in TIMES else repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
@@ -90,14 +94,7 @@ def explain(wanted: Filter, event: Event) -> Explanation:
 
 def _verdicts(box: Box, event: Event) -> tuple[Verdict, ...]:
     verdicts = []
-    for path, values in box.sets:
+    for path, said, fits in constraints(EVENT, box):
         value = EVENT.read(event, path)
-        text = set_text(EVENT, path, values)
-        verdicts.append(Verdict(path_text(EVENT, path), text, value, values.contains(value)))
-    for literal in sorted(box.literals):
-        path, atom, holds = literal
-        value = EVENT.read(event, path)
-        verdicts.append(
-            Verdict(path_text(EVENT, path), literal_text(EVENT, literal), value, atom.matches(value) is holds)
-        )
+        verdicts.append(Verdict(path_text(EVENT, path), said, value, fits(value)))
     return tuple(verdicts)

@@ -7,12 +7,14 @@ OR of one piece per kind, or the denial of its complement where that is shorter.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from vestnik.model import cuts as line
 from vestnik.model.boxes import EVERYTHING, Box, Literal
 from vestnik.model.cuts import Number, NumberCut
+from vestnik.model.kinds import Atom
 from vestnik.model.lexer import KEYWORDS
 from vestnik.model.lists import ALL_LISTS, ListBox
 from vestnik.model.regions import Region
@@ -22,6 +24,7 @@ from vestnik.model.syntax import Scalar
 from vestnik.model.times import FIRST, LAST, format_rfc3339
 from vestnik.model.values import (
     ABSENT,
+    ANYTHING,
     BOOLEAN,
     FLAG_FALSE,
     FLAG_MAP,
@@ -38,7 +41,8 @@ OR, AND, UNIT = 1, 2, 3
 _MEMO = 512
 _DENIAL = 2_000  # steps of box algebra that a shorter text is worth
 _PLAIN = re.compile(r"[^\W\d]\w*")
-_TIMES = frozenset({("time",), ("not_before",), ("expires",)})
+TIMES: frozenset[Path] = frozenset({("time",), ("not_before",), ("expires",)})
+"""Where a number is an instant."""
 
 
 class Piece(NamedTuple):
@@ -49,23 +53,35 @@ class Piece(NamedTuple):
     denial: str | None = None
 
 
+class Constraint(NamedTuple):
+    """What a box says of the value at `path`: the text, and whether a value fits."""
+
+    path: Path
+    piece: Piece
+    fits: Callable[[Any], bool]
+
+
 def region_text(region: Region) -> str:
     return _region(region).text
 
 
-def box_text(space: Space, box: Box) -> str:
-    return _box(space, box).text
+def constraints(space: Space, box: Box) -> list[Constraint]:
+    """What the text of `box` says, one by one; what positive constraints of added kinds imply goes unsaid."""
+    implied: dict[Path, ValueSet] = {}
+    for path, atom, holds in box.literals:
+        if holds:
+            implied[path] = implied.get(path, ANYTHING).intersection(space.clip(path, atom.domain))
+    said = [(path, values) for path, values in box.sets if implied.get(path) != values]
+    found = [Constraint(path, _set(space, path, values), values.contains) for path, values in said]
+    return found + [_added(space, literal) for literal in sorted(box.literals)]
 
 
-def set_text(space: Space, path: Path, values: ValueSet) -> str:
-    """The constraint that the value at `path` is in `values`."""
-    return _set(space, path, values).text
-
-
-def literal_text(space: Space, literal: Literal) -> str:
-    path, atom, holds = literal
-    arguments = ", ".join([path_text(space, path), *map(scalar_text, atom.literals)])
-    return f"{'' if holds else 'NOT '}{atom.kind}({arguments})"
+def all_of(pieces: Iterable[Piece]) -> Piece:
+    """The conjunction of `pieces`."""
+    first, *others = pieces
+    if not others:
+        return first
+    return Piece(" AND ".join(p.text if p.binds > OR else f"({p.text})" for p in (first, *others)), AND)
 
 
 def path_text(space: Space, path: Path) -> str:
@@ -90,12 +106,6 @@ def scalar_text(value: Scalar) -> str:
     return repr(value)
 
 
-def _all_of(pieces: list[Piece]) -> Piece:
-    if len(pieces) == 1:
-        return pieces[0]
-    return Piece(" AND ".join(p.text if p.binds > OR else f"({p.text})" for p in pieces), AND)
-
-
 def _any_of(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
@@ -118,9 +128,18 @@ def _region(region: Region) -> Piece:
 def _box(space: Space, box: Box) -> Piece:
     if box == EVERYTHING:
         return Piece("TRUE")
-    implied = {path: space.clip(path, atom.domain) for path, atom, holds in box.literals if holds}
-    pieces = [_set(space, path, values) for path, values in box.sets if implied.get(path) != values]
-    return _all_of(pieces + [Piece(literal_text(space, literal)) for literal in sorted(box.literals)])
+    return all_of(constraint.piece for constraint in constraints(space, box))
+
+
+def _added(space: Space, literal: Literal) -> Constraint:
+    path, atom, holds = literal
+    arguments = ", ".join([path_text(space, path), *map(scalar_text, atom.literals)])
+    text = f"{atom.kind}({arguments})"
+    return Constraint(path, Piece(text if holds else f"NOT {text}"), partial(_agrees, atom, holds))
+
+
+def _agrees(atom: Atom, holds: bool, value: Any) -> bool:
+    return atom.matches(value) is holds
 
 
 def _set(space: Space, path: Path, values: ValueSet) -> Piece:
@@ -138,7 +157,7 @@ def _set(space: Space, path: Path, values: ValueSet) -> Piece:
     if unsaid and len(unsaid) < len(said):
         if len(unsaid) == 1 and unsaid[0].denial is not None:
             return Piece(unsaid[0].denial)
-        return _all_of([Piece(f"EXISTS {name}"), _not(_any_of(unsaid))])
+        return all_of([Piece(f"EXISTS {name}"), _not(_any_of(unsaid))])
     return _any_of(said)
 
 
@@ -221,11 +240,11 @@ def _number_range(path: Path, name: str, low: NumberCut | None, high: NumberCut 
         pieces.append(Piece(f"{name} {'>' if low[1] else '>='} {_number_text(path, low[0])}"))
     if high is not None:
         pieces.append(Piece(f"{name} {'<=' if high[1] else '<'} {_number_text(path, high[0])}"))
-    return _all_of(pieces)
+    return all_of(pieces)
 
 
 def _number_text(path: Path, value: Number) -> str:
-    if path in _TIMES and FIRST <= value <= LAST:
+    if path in TIMES and FIRST <= value <= LAST:
         return f"TIMESTAMP '{format_rfc3339(int(value))}'"
     return scalar_text(value)
 
@@ -270,7 +289,7 @@ def _string_range(name: str, low: str, high: str | None) -> Piece:
     if high is not None:
         inclusive = high.endswith("\0")
         pieces.append(Piece(f"{name} {'<=' if inclusive else '<'} {scalar_text(high[:-1] if inclusive else high)}"))
-    return _all_of(pieces)
+    return all_of(pieces)
 
 
 def _like_prefix(name: str, prefix: str) -> Piece:
@@ -297,13 +316,13 @@ def _expression(name: str, expression: Expression) -> Piece:
     denied = [part.parts[0] for part in parts if isinstance(part, Combination) and part.verb == "NOT"]
     asserted = [part for part in parts if not (isinstance(part, Combination) and part.verb == "NOT")]
     pieces = [_expression(name, part) for part in asserted] or [_kind(name, "STRING")]
-    return _all_of(pieces + [_not(_expression(name, part)) for part in denied])
+    return all_of(pieces + [_not(_expression(name, part)) for part in denied])
 
 
 def _list_box(name: str, box: ListBox) -> Piece:
     pieces = [] if box.every is None else [_quantified("ALL", name, box.every)]
     pieces += sorted(_quantified("ANY", name, some) for some in box.some)
-    return _all_of(pieces)
+    return all_of(pieces)
 
 
 @lru_cache(_MEMO)  # a set and its complement both print what is inside, so that without memory each level doubles
