@@ -18,8 +18,9 @@ from hypothesis import given
 
 from strategies_events import events, fewer, hostile_data, maps, nested
 from vestnik.errors import InvalidEvent
-from vestnik.model.events import ENVELOPE, FIELDS, Event
+from vestnik.model.events import FIELDS, Event
 from vestnik.model.frozen import MAX_DEPTH, FrozenDict, FrozenList
+from vestnik.model.spaces import ENVELOPE_PATHS
 
 
 class Ward(enum.StrEnum):
@@ -53,7 +54,7 @@ def test_instants_are_kept_as_microseconds() -> None:
 
 
 def test_the_envelope_names_are_attributes() -> None:
-    assert set(FIELDS) >= ENVELOPE
+    assert set(FIELDS) >= ENVELOPE_PATHS
 
 
 @pytest.mark.parametrize(
@@ -240,13 +241,40 @@ def test_the_repr_is_an_expression_for_the_event(event: Event) -> None:
     assert eval(repr(event), {"Event": Event}) == event
 
 
+def booleans(value: Any) -> Any:
+    """Where in a value there is a boolean."""
+    if isinstance(value, dict):
+        return {name: booleans(item) for name, item in value.items()}
+    return [booleans(item) for item in value] if isinstance(value, list) else isinstance(value, bool)
+
+
 @fewer
 @given(events(), events())
 def test_equality_is_by_content(one: Event, other: Event) -> None:
     same = all(getattr(one, name) == getattr(other, name) for name in FIELDS)
+    same = same and booleans(one.data) == booleans(other.data)
+    same = same and booleans(one.extensions) == booleans(other.extensions)
     assert (one == other) is same
     assert (one != other) is not same
     assert one != other.data
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"a": 1}, {"a": True}, False),
+        ({"a": 0.0}, {"a": False}, False),
+        ({"a": [{"b": [1]}]}, {"a": [{"b": [True]}]}, False),
+        ({"a": 1, "b": [2]}, {"b": [2.0], "a": 1.0}, True),
+        ({"a": [True, {}]}, {"a": [True, {}]}, True),
+    ],
+)
+def test_booleans_are_not_equal_to_numbers(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
+    assert (Event("a", one, id="1") == Event("a", other, id="1")) is same
+
+
+def test_extensions_are_equal_when_their_kinds_are() -> None:
+    assert Event("a", id="1", extensions={"x": 1}) != Event("a", id="1", extensions={"x": True})
 
 
 def test_the_hash_is_by_identity() -> None:

@@ -24,9 +24,6 @@ FIELDS = (
 )  # fmt: skip
 """Everything an event is made of, in the order it is shown and pickled."""
 
-ENVELOPE = frozenset({"id", "source", "type", "subject", "time", "priority", "seq", "not_before", "expires"})
-"""The envelope attributes that a filter can name; every other path is in `data`."""
-
 CLOUDEVENT_NAMES = frozenset(
     {"specversion", "id", "source", "type", "subject", "time", "datacontenttype", "data"}
     | {"sequence", "priority", "notbefore", "expires", "stream", "causes"}
@@ -166,7 +163,12 @@ class Event(_Draft):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Event):
             return NotImplemented
-        return self.id == other.id and _contents(self) == _contents(other)
+        return (
+            self.id == other.id
+            and _contents(self) == _contents(other)
+            and _same_kinds(self.data, other.data)
+            and _same_kinds(self.extensions, other.extensions)
+        )
 
     def __hash__(self) -> int:
         return hash((self.source, self.id))
@@ -181,6 +183,17 @@ class Event(_Draft):
 
     def __reduce__(self) -> Any:
         return _make, _contents(self)
+
+
+def _same_kinds(one: Any, other: Any) -> bool:
+    """Whether two values that are equal in Python are equal for filters, too: TRUE is not 1, but 1 is 1.0."""
+    if one is other:
+        return True
+    if isinstance(one, dict):
+        return all(_same_kinds(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return all(map(_same_kinds, one, other))
+    return isinstance(one, bool) is isinstance(other, bool)
 
 
 def _text(value: object, path: str) -> str:
@@ -283,7 +296,7 @@ _DEFAULTS: dict[str, object] = {**dict.fromkeys(FIELDS), "priority": 4, "causes"
 
 
 def _shown(name: str, value: Any) -> str:
-    return repr(format_rfc3339(value) if name in ("time", "not_before", "expires") else value)
+    return repr(format_rfc3339(value) if _CHECKS[name] is _instant else value)
 
 
 def _make(
