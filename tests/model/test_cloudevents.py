@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from strategies_events import events, fewer
 from vestnik.errors import InvalidEvent
 from vestnik.model.cloudevents import from_cloudevent, to_cloudevent
-from vestnik.model.events import Event
+from vestnik.model.events import FIELDS, Event
 from vestnik.model.strict_json import check_names, read_json
+from vestnik.model.times import format_rfc3339
 
 FULL = Event(
     "market.quote",
@@ -72,17 +73,33 @@ def test_the_attributes_of_a_cloudevent() -> None:
 def test_the_short_form_needs_only_a_type() -> None:
     event = Event.from_json('{"type": "a", "data": {"x": 1}}')
     assert event == Event("a", {"x": 1}, id=event.id)
-    assert Event.from_json('{"type": "a", "stream": "b", "trace": "t"}').stream == ("b", "local")
+
+
+def test_the_short_form_has_the_names_of_the_envelope() -> None:
+    short = {name: getattr(FULL, name) for name in FIELDS}
+    short |= {name: format_rfc3339(short[name]) for name in ("time", "not_before", "expires")}
+    assert Event.from_json(json.dumps(short)) == FULL
+
+
+@pytest.mark.parametrize(
+    "name", ["price", "sequence", "notbefore", "trace", "datacontenttype", "data_base64", "", "Type", "a\nb"]
+)
+@pytest.mark.parametrize("value", [5, None])
+def test_the_short_form_knows_no_other_names(name: str, value: object) -> None:
+    with pytest.raises(InvalidEvent, match="what the event is about goes under data") as caught:
+        Event.from_json(json.dumps({"type": "a", name: value}))
+    assert caught.value.path == name
 
 
 def test_attributes_that_are_null_are_absent() -> None:
-    event = Event.from_json('{"type": "a", "id": "1", "subject": null, "priority": null, "time": null, "trace": null}')
-    assert event == Event("a", id="1")
+    nulls = {"subject": None, "priority": None, "time": None}
+    assert Event.from_json(json.dumps({"type": "a", "id": "1", "seq": None, **nulls})) == Event("a", id="1")
+    assert Event.from_json(json.dumps({**REQUIRED, "trace": None, **nulls})) == Event("a", source="s", id="1")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "Text/JSON; charset=utf-8", "application/vnd.x+json"])
 def test_json_content(kind: str) -> None:
-    assert Event.from_json(json.dumps({"type": "a", "datacontenttype": kind, "data": {"x": 1}})).data == {"x": 1}
+    assert Event.from_json(json.dumps({**REQUIRED, "datacontenttype": kind, "data": {"x": 1}})).data == {"x": 1}
 
 
 REQUIRED = {"specversion": "1.0", "id": "1", "source": "s", "type": "a"}
@@ -94,6 +111,15 @@ REQUIRED = {"specversion": "1.0", "id": "1", "source": "s", "type": "a"}
         ({}, "type"),
         ({"type": None}, "type"),
         ({"type": ""}, "type"),
+        ({"type": "a", "data": None}, "data"),
+        ({"type": "a", "seq": "1"}, "seq"),
+        ({"type": "a", "not_before": 1}, "not_before"),
+        ({"type": "a", "time": 1714566600}, "time"),
+        ({"type": "a", "stream": "b"}, "stream"),
+        ({"type": "a", "stream": ["b", "elsewhere"]}, "stream"),
+        ({"type": "a", "causes": "[]"}, "causes"),
+        ({"type": "a", "extensions": {"Trace": "t"}}, "extensions"),
+        ({**REQUIRED, "specversion": None}, "specversion"),
         ({**REQUIRED, "id": None}, "id"),
         ({**REQUIRED, "source": None}, "source"),
         ({**REQUIRED, "type": None}, "type"),

@@ -2,6 +2,8 @@
 
 What CloudEvents has no attribute for travels in extension attributes: `sequence` (seq, as a string), `priority`,
 `notbefore`, `expires`, `stream` (the broker's name) and `causes` (the pairs as compact JSON in a string).
+
+The short form, without `specversion`, has the names of `Event` itself and no others.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 import msgspec
 
 from vestnik.errors import InvalidEvent
-from vestnik.model.events import Event
+from vestnik.model.events import FIELDS, Event
 from vestnik.model.frozen import kind_name
 from vestnik.model.strict_json import read_json
 from vestnik.model.times import format_rfc3339, parse_rfc3339
@@ -51,19 +53,9 @@ def from_cloudevent(mapping: Mapping[str, Any]) -> Event:
     """
     if not isinstance(mapping, Mapping):
         raise InvalidEvent(f"an event is a JSON object, not {kind_name(mapping)}")
-    _check_form(mapping)
-    arguments: dict[str, Any] = {}
-    extensions: dict[str, Any] = {}
-    for name, value in mapping.items():
-        if name in _ARGUMENTS:
-            if value is not None:
-                argument, read = _ARGUMENTS[name]
-                arguments[argument] = read(value, name)
-        elif value is not None and name not in _FORM:
-            extensions[name] = value
-    if "stream" in arguments:
-        arguments["stream"] = (arguments["stream"], arguments.get("source", "local"))
-    return Event(**arguments, extensions=extensions or None)
+    if mapping.get("data", ...) is None:
+        raise InvalidEvent("data must be a map, not null", "data")
+    return _from_standard(mapping) if "specversion" in mapping else _from_short(mapping)
 
 
 def to_json(event: Event) -> str:
@@ -76,18 +68,42 @@ def from_json(text: str | bytes) -> Event:
     return from_cloudevent(read_json(text))
 
 
-def _check_form(mapping: Mapping[str, Any]) -> None:
-    version = mapping.get("specversion")
-    if version not in (None, "1.0"):
+def _from_short(mapping: Mapping[str, Any]) -> Event:
+    _require(mapping, "type")
+    arguments: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if name not in _SHORT:
+            raise InvalidEvent("an unknown attribute; what the event is about goes under data", str(name))
+        if value is not None:
+            arguments[name] = _SHORT[name](value, name)
+    return Event(**arguments)
+
+
+def _from_standard(mapping: Mapping[str, Any]) -> Event:
+    if mapping["specversion"] != "1.0":
         raise InvalidEvent('only specversion "1.0" is known', "specversion")
-    for name in ("type",) if version is None else ("id", "source", "type"):
-        if mapping.get(name) is None:
-            raise InvalidEvent("is required", name)
+    _require(mapping, "id", "source", "type")
     if "data_base64" in mapping:
         raise InvalidEvent("binary data is not supported; data must be a map", "data_base64")
-    if mapping.get("data", ...) is None:
-        raise InvalidEvent("data must be a map, not null", "data")
     _check_content(mapping.get("datacontenttype"))
+    arguments: dict[str, Any] = {}
+    extensions: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if name in _ARGUMENTS:
+            if value is not None:
+                argument, read = _ARGUMENTS[name]
+                arguments[argument] = read(value, name)
+        elif value is not None and name not in _FORM:
+            extensions[name] = value
+    if "stream" in arguments:
+        arguments["stream"] = (arguments["stream"], arguments["source"])
+    return Event(**arguments, extensions=extensions or None)
+
+
+def _require(mapping: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if mapping.get(name) is None:
+            raise InvalidEvent("is required", name)
 
 
 def _check_content(kind: object) -> None:
@@ -143,4 +159,8 @@ _ARGUMENTS: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
     "expires": ("expires", _instant),
     "sequence": ("seq", _sequence),
     "causes": ("causes", _causes),
+}
+_SHORT: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(FIELDS, _same),
+    **dict.fromkeys(("time", "not_before", "expires"), _instant),
 }
