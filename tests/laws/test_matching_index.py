@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -16,22 +16,15 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.matching import Matcher, naive
-from vestnik.matching.single import buckets, paths, sieve
-
-SMALL: dict[Any, dict[str, int]] = {
-    buckets: {"MANY": 2, "CAPACITY": 5},
-    paths: {"STALE": 2, "SAMPLE": 6},
-    sieve: {"SMALLEST": 2, "GROWTH": 1, "LARGE": 3, "COARSE": 3, "FINE": 5},
-}
-"""Sizes at which a few rows are many."""
+from vestnik.matching.single import buckets, index
+from vestnik.matching.single.scan import plain_scan
+from vestnik.matching.single.store import HEAD, RECORD, ROW
 
 
 @contextmanager
-def small_sizes() -> Iterator[None]:
-    with ExitStack() as stack:
-        for module, sizes in SMALL.items():
-            for name, size in sizes.items():
-                stack.enter_context(mock.patch.object(module, name, size))
+def small_sizes(few: int = 0) -> Iterator[None]:
+    """Sizes at which a few rows are many; the kernel takes over where there are more than `few`."""
+    with mock.patch.object(buckets, "LARGEST", 3), mock.patch.object(index, "FEW", few):
         yield
 
 
@@ -43,28 +36,26 @@ def matcher_of(filters: dict[int, Filter]) -> Matcher[int]:
 
 
 def layout(matcher: Matcher[Any]) -> dict[Any, Any]:
-    """What the index holds and where: for each path its users, and for each bucket the ids of its rows.
-
-    Which cells a path is cut into is left out: that changes with what was there before, and matters to cost alone.
-    """
-    found: dict[Any, Any] = {"rest": Counter(row[5] for row in matcher._rest)}
-    nodes: list[tuple[tuple[Any, ...], Any]] = [((name,), node) for name, node in matcher._paths._envelope.items()]
-    nodes.append((("data",), matcher._paths._data))
+    """What the index holds and where: for each path its views with their users, and for each bucket the ids in it."""
+    paths, store, ids = matcher._paths, matcher._store, matcher._ids
+    found: dict[Any, Any] = {"checks": len(matcher._checks), "doubts": len(matcher._doubts)}
+    nodes: list[tuple[tuple[Any, ...], Any]] = [((name,), node) for name, node in paths._envelope.items()]
+    nodes.append((("data",), paths._data))
+    held: list[tuple[Any, Any]] = [("rest", matcher._rest)]
     for path, node in nodes:
-        found[path] = list(node.users)
-        found |= {(path, key): Counter(row[5] for row in bucket) for key, bucket in node.buckets.items()}
+        found[path] = [paths._users[column] for column in node.columns]
+        held += [((path, key), bucket) for key, bucket in node.buckets.items()]
         nodes += [((*path, step), child) for step, child in node.children.items()]
+    for name, bucket in held:
+        heads = [at for block in bucket.blocks for at in range(block.at, block.at + block.size)]
+        found[name] = Counter(ids[store.records[store.heads[HEAD * at + RECORD]] >> ROW] for at in heads)
     return found
 
 
 def is_pristine(matcher: Matcher[Any]) -> bool:
-    held = matcher._paths
-    return (
-        layout(matcher) == layout(Matcher())
-        and len(held._blank) == 2
-        and not held._free
-        and not held._data.cells
-        and type(matcher._rest) is list
+    paths, store = matcher._paths, matcher._store
+    return layout(matcher) == layout(Matcher()) and not (
+        matcher._ids or matcher._free or paths._free or paths._columns[1:] or store.heads or store.records
     )
 
 
@@ -77,12 +68,16 @@ def test_the_index_agrees_with_naive(case: Case) -> None:
 
 
 @given(cases(trees=9, events=4, size=3))
-def test_large_buckets_agree_with_naive(case: Case) -> None:
+def test_the_kernel_agrees_with_naive_and_with_the_plain_scan(case: Case) -> None:
     filters = dict(enumerate(case.filters))
     with small_sizes():
         matcher = matcher_of(filters)
         for published in case.events:
-            assert matcher.match(published) == naive.match(filters, published)
+            found = matcher.match(published)
+            assert found == naive.match(filters, published)
+            reading = matcher._paths.read(published)
+            reading.blocks.extend(matcher._rest.blocks)
+            assert sorted(matcher._scan(matcher._store, reading)) == sorted(plain_scan(matcher._store, reading))
 
 
 @given(cases(trees=8, events=3, size=3), st.data())

@@ -1,50 +1,55 @@
 """An index of filters for one event at a time: add, remove, match.
 
-Every box of a filter is a row. A row is filed under the values of one of its constraints that names single values (`=`,
+Every box of a filter is a record. It is filed under the values of one of its constraints that names single values (`=`,
 `IN`, `ANY ... =`), the one whose buckets are smallest at that moment, so that the buckets stay even; a box without such
-a constraint is in the bucket that every event looks into. A small bucket is a list, whose rows are scanned; a large one
-is sieved, which settles most rows many at a time.
+a constraint is in the bucket that every event looks into. A scan over the buckets that an event leads to finds the
+records that hold; where codes leave doubt, checks on the values themselves settle it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Hashable
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from vestnik.matching.single.buckets import Bucket, put, take
-from vestnik.matching.single.constraints import keys
-from vestnik.matching.single.paths import EACH, Paths, Steps
-from vestnik.matching.single.rows import Row, make_row, release_views, scan
+from vestnik.matching.single.buckets import Bucket
+from vestnik.matching.single.checks import Check, Checks, asked_once
+from vestnik.matching.single.keys import EVERY_EVENT, Access, accesses
+from vestnik.matching.single.paths import Paths
+from vestnik.matching.single.scan import Scan, fast_scan, plain_scan
+from vestnik.matching.single.spans import EVERYTHING, FORWARD, UNSETTLED, spans_of
+from vestnik.matching.single.store import Block, Constraint, Store, head
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.lists import ALL_LISTS
 from vestnik.model.spaces import Path
-from vestnik.model.values import ValueSet
 
 Id = TypeVar("Id", bound=Hashable)
 
-Key: TypeAlias = tuple[Steps, Any]
-"""A path and a value there, by which a bucket is found."""
+FEW = 200
+"""Records for which it is not worth while to load the kernel."""
 
 
-class Access(NamedTuple):
-    """Buckets to file a box under. At `settled`, whoever finds the box there need not look at the value again."""
+class Filed(NamedTuple):
+    """A row, its record, and the places where its heads are."""
 
-    keys: list[Key]
-    settled: Path | None = None
-
-
-EVERY_EVENT = Access([])
+    row: int
+    record: int
+    places: list[tuple[Bucket, Block]]
 
 
 class Matcher(Generic[Id]):
     """Filters by id, and for an event the ids of those that match it."""
 
     def __init__(self) -> None:
-        self._filters: dict[Id, tuple[Any, ...]] = {}  # the filter, then its rows
+        self._filters: dict[Id, tuple[Filter, list[Filed]]] = {}
+        self._ids: list[Any] = []  # by row
+        self._free: list[int] = []  # rows
+        self._doubts: dict[int, list[Check]] = {}  # by row: what settles it where codes do not
         self._paths = Paths()
-        self._rest: Bucket = []
+        self._store = Store()
+        self._checks = Checks()
+        self._rest = Bucket()
+        self._scan: Scan = plain_scan
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -53,67 +58,91 @@ class Matcher(Generic[Id]):
         return id in self._filters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, ({id: filed[0] for id, filed in self._filters.items()},)
+        return _rebuilt, ({id: wanted for id, (wanted, _) in self._filters.items()},)
 
     def add(self, id: Id, wanted: Filter) -> None:
         """Add a filter, in the place of the one that has this id, if any."""
+        boxes = wanted.region.boxes
         if id in self._filters:
             self.remove(id)
-        self._filters[id] = (wanted, *[self._file(box, id) for box in wanted.region.boxes])
+        self._filters[id] = wanted, [self._file(box, id) for box in boxes]
+        if len(self._ids) > FEW:
+            self._scan = fast_scan()
 
     def remove(self, id: Id) -> None:
         """Remove a filter; KeyError where there is none of this id."""
-        for row in self._filters.pop(id)[1:]:
-            self._unfile(row)
+        for filed in self._filters.pop(id)[1]:
+            self._unfile(filed)
+        if len(self._free) == len(self._ids):
+            self._ids, self._free, self._store = [], [], Store()
 
     def match(self, event: Event) -> set[Id]:
         """The ids of the filters that match `event`."""
-        values, found = self._paths.read(event)
-        found.append(self._rest)
-        few: list[Row] = []
-        hits: list[Any] = []
-        for bucket in found:
-            if type(bucket) is list:
-                few += bucket
-            else:
-                hits += bucket.scan(values)
-        return {*hits, *scan(few, values)}
+        reading = self._paths.read(event)
+        reading.blocks.extend(self._rest.blocks)
+        rows = self._scan(self._store, reading)
+        ids = self._ids
+        found = {ids[row] for row in rows if row >= 0}
+        if len(found) < len(rows):
+            holds = asked_once(reading.values)
+            unsure = [~row for row in rows if row < 0]
+            found.update([ids[row] for row in unsure if all(map(holds, self._doubts[row]))])
+        return found
 
-    def _file(self, box: Box, id: Id) -> Row:
-        accesses = _accesses(box)
-        choice = min(range(len(accesses)), key=lambda i: self._crowd(accesses[i])) if len(accesses) > 1 else 0
-        access = accesses[choice]
-        row = make_row(self._paths, id, box, choice, access.settled)
-        for path, key in access.keys:
-            buckets = self._paths.node(path).buckets
-            buckets[key] = put(buckets.get(key, []), row, self._paths)
-        if not access.keys:
-            self._rest = put(self._rest, row, self._paths)
-        return row
+    def _file(self, box: Box, id: Id) -> Filed:
+        ways = accesses(box)
+        access = min(ways, key=self._crowd) if len(ways) > 1 else ways[0] if ways else EVERY_EVENT
+        constraints = self._constraints(box, access.settled)
+        row = self._free.pop() if self._free else len(self._ids)
+        self._ids[row : row + 1] = [id]
+        record = self._store.add_record(row, constraints)
+        doubts = [self._checks.acquire(c.column, c.subject) for c in constraints if c.spans.doubt in UNSETTLED]
+        if doubts:
+            self._doubts[row] = doubts
+        words = head(constraints, record)
+        buckets = [self._paths.bucket(*key) for key in access.keys] or [self._rest]
+        return Filed(row, record, [(bucket, bucket.put(self._store, words)) for bucket in buckets])
 
-    def _unfile(self, row: Row) -> None:
-        access = _accesses(row[6])[row[7]]
-        for path, key in access.keys:
-            buckets = self._paths.node(path).buckets
-            left = take(buckets.pop(key), row)
-            if left:
-                buckets[key] = left
-            else:
-                self._paths.prune(path)
-        if not access.keys:
-            self._rest = take(self._rest, row)
-        release_views(self._paths, row)
+    def _unfile(self, filed: Filed) -> None:
+        row, record, places = filed
+        for bucket, block in places:
+            bucket.take(self._store, block, record)
+            if not bucket.blocks and bucket is not self._rest:
+                self._paths.drop_bucket(bucket)
+        for check in self._doubts.pop(row, ()):
+            self._checks.release(check)
+        for column in self._store.remove_record(record):
+            self._paths.release(column)
+        self._ids[row] = None
+        self._free.append(row)
+
+    def _constraints(self, box: Box, settled: Path | None) -> list[Constraint]:
+        """What a record says about a box, the narrowest constraints first."""
+        found = []
+        for path, values in box.sets:
+            if path != settled:
+                for spans in spans_of(values):
+                    found.append(Constraint(self._paths.acquire(path, spans.view), spans, values))
+        found.sort(key=_width)
+        for path, atom, holds in box.literals:
+            found.append(Constraint(self._paths.acquire(path, FORWARD), EVERYTHING, (atom, holds)))
+        return found
 
     def _crowd(self, access: Access) -> tuple[int, int]:
-        """How many rows the buckets of an access have; among equals, more buckets at its paths are better."""
-        rows = buckets = 0
+        """How many heads the buckets of an access have; among equals, more buckets at its paths are better."""
+        heads = buckets = 0
         for path, key in access.keys:
             node = self._paths.find(path)
-            rows += 1
+            heads += 1
             if node is not None:
-                rows += len(node.buckets.get(key, ()))
                 buckets = max(buckets, len(node.buckets))
-        return rows, -buckets
+                if key in node.buckets:
+                    heads += len(node.buckets[key])
+        return heads, -buckets
+
+
+def _width(constraint: Constraint) -> int:
+    return constraint.spans.width
 
 
 def _rebuilt(filters: dict[Any, Filter]) -> Matcher[Any]:
@@ -121,33 +150,3 @@ def _rebuilt(filters: dict[Any, Filter]) -> Matcher[Any]:
     for id, wanted in filters.items():
         matcher.add(id, wanted)
     return matcher
-
-
-def _accesses(box: Box) -> list[Access]:
-    """The ways to file a box, always in the same order."""
-    found: list[Access] = []
-    for path, values in box.sets:
-        single = keys(values)
-        if single is not None:
-            found.append(Access([(path, key) for key in single], path))
-        elif values.lists and values.lists != ALL_LISTS:
-            found += [Access(into) for into in _element_keys(path, values)]
-    return found or [EVERY_EVENT]
-
-
-def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
-    """For each set that every list of `values` has an element in: the single values that such an element needs."""
-    if len(values.lists) > 1 or values != ValueSet(lists=values.lists):
-        return
-    for elements in values.lists[0].some:
-        found = [_element_key(path, box) for box in elements.boxes]
-        if all(found):
-            yield list(dict.fromkeys(key for some in found for key in some))
-
-
-def _element_key(path: Path, box: Box) -> list[Key]:
-    for below, values in box.sets:
-        single = keys(values)
-        if single is not None:
-            return [((*path, EACH, *below), key) for key in single]
-    return []

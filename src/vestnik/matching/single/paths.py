@@ -1,46 +1,20 @@
 """The paths that filters name, and one pass over an event that reads them all.
 
-An event becomes a flat list of values. A path has some views, each a slot in that list and there only while something
-uses it. Every view is total, so that a test needs no look at types: a comparison with what is not there is false.
-
-| view | holds | else |
-| --- | --- | --- |
-| NUMBER | the number | NO_NUMBER, a NaN; another NaN where the path is missing |
-| TEXT | the string | NO_TEXT, unequal to all and in no order, as NaN; another where the path is missing |
-| KIND | the kind of the value | MISSING_KIND |
-| RAW | the value | MISSING |
-
-Besides these a path has the cells that sieves ask for (see `cells`), and buckets by value, of which the pass collects
-those that the event leads to.
+A path has a column for each view of it that a record speaks of. The pass gives the codes and the values of an event by
+column, and the blocks that its values lead to.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from vestnik.matching.single.cells import (
-    FALSE_KIND,
-    LIST_KIND,
-    MAP_KIND,
-    MISSING_KIND,
-    NULL_KIND,
-    NUMBER_KIND,
-    TEXT_KIND,
-    TRUE_KIND,
-    Cells,
-)
+from vestnik.matching.single import codes
+from vestnik.matching.single.buckets import Bucket
+from vestnik.matching.single.codes import code_of_other, number_code, string_code
+from vestnik.matching.single.store import TEXT_AT, Block
 from vestnik.model.events import Event
-from vestnik.model.frozen import FrozenDict
 from vestnik.model.spaces import DATA
 from vestnik.model.values import MISSING
-
-NUMBER, TEXT, KIND, RAW = range(4)
-
-SAMPLE = 512
-"""Constants of a path that are remembered, to cut it into cells by."""
-STALE = 32
-"""Cells are out of date when a path has so many times the users that it had."""
 
 
 class _Each:
@@ -52,53 +26,45 @@ Steps: TypeAlias = tuple[Step, ...]
 """A path by names, which may go on from a list to its elements."""
 
 
-class _NoText:
-    """Stands where a string is not: every comparison with it is false, as with NaN."""
-
-    def __eq__(self, other: object) -> bool:
-        return False
-
-    def __ne__(self, other: object) -> bool:
-        return True
-
-    __hash__ = object.__hash__
-    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__
-
-    def endswith(self, end: str) -> bool:
-        return False
-
-
 class _Truth:
     """The key of a boolean, which a dict would take for 0 or 1."""
 
 
 EACH: Final = _Each()
-NO_NUMBER: Final = float("nan")
-NO_TEXT: Final = _NoText()
 FALSE: Final = _Truth()
 TRUE: Final = _Truth()
-BLANKS: tuple[Any, ...] = (float("nan"), _NoText(), MISSING_KIND, MISSING)
-"""What the views hold where the path is missing."""
+_KEYS = {codes.NULL: None, codes.FALSE: FALSE, codes.TRUE: TRUE, codes.MAP: MISSING, codes.LIST: MISSING}
+"""Keys by code; that of a map or a list is in no bucket."""
 
-CONSTANT, UNUSED = 0, 1  # the slot that always holds 0, and the slot of all views that nothing uses
-_FIRST: tuple[Any, ...] = (0, None)
+VIEWS = 3
+UNUSED = 0
+"""The column of all views that nothing uses."""
+
+
+class Reading(NamedTuple):
+    """An event as the index sees it: codes and values by column, the bytes of strings, and the blocks to look into.
+
+    The code of a string's CONTENT is where its bytes begin and how many they are; of what is no string, MISSING.
+    """
+
+    codes: list[int]
+    values: list[Any]
+    text: bytearray
+    blocks: list[Block]
 
 
 class Node:
-    """One path: the slots of its views, its cells, its buckets by value, and the paths below it."""
+    """One path: the columns of its views, its buckets by value, and the paths below it."""
 
-    __slots__ = ("buckets", "cells", "children", "constants", "slots", "users")
+    __slots__ = ("buckets", "children", "columns")
 
     def __init__(self) -> None:
         self.children: dict[Step, Node] = {}
-        self.slots = [UNUSED] * len(BLANKS)
-        self.users = [0] * len(BLANKS)
-        self.cells: list[Cells] = []  # those in use, new after old
-        self.constants: tuple[list[Any], list[Any]] = ([], [])  # the latest that filters name, and those backwards
-        self.buckets: dict[Any, Any] = {}
+        self.columns = [UNUSED] * VIEWS
+        self.buckets: dict[Any, Bucket] = {}
 
     def is_idle(self) -> bool:
-        return not (self.children or self.buckets or self.cells or any(self.users))
+        return not (self.children or self.buckets or any(self.columns))
 
 
 class Paths:
@@ -107,16 +73,14 @@ class Paths:
     def __init__(self) -> None:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
-        self._blank: list[Any] = [*_FIRST]
+        self._columns: list[tuple[Steps, int] | None] = [None]
+        self._users = [0]
         self._free: set[int] = set()
 
     def node(self, path: Steps) -> Node:
         """The node of `path`, made where it is not there."""
-        if path[0] == DATA:
-            node, path = self._data, path[1:]
-        else:
-            node, path = self._envelope.setdefault(path[0], Node()), path[1:]
-        for step in path:
+        node = self._data if path[0] == DATA else self._envelope.setdefault(path[0], Node())
+        for step in path[1:]:
             child = node.children.get(step)
             if child is None:
                 child = node.children[step] = Node()
@@ -130,7 +94,19 @@ class Paths:
             node = node and node.children.get(step)
         return node
 
-    def prune(self, path: Steps) -> None:
+    def bucket(self, path: Steps, key: Any) -> Bucket:
+        """The bucket of `key` at `path`, made where it is not there."""
+        buckets = self.node(path).buckets
+        bucket = buckets.get(key)
+        if bucket is None:
+            bucket = buckets[key] = Bucket(path, key)
+        return bucket
+
+    def drop_bucket(self, bucket: Bucket) -> None:
+        del self.node(bucket.path).buckets[bucket.key]
+        self._prune(bucket.path)
+
+    def _prune(self, path: Steps) -> None:
         """Drop what is idle of `path`, from its end upwards."""
         while path != (DATA,):
             node = self.find(path)
@@ -145,137 +121,97 @@ class Paths:
             path = path[:-1]
 
     def acquire(self, path: Steps, view: int) -> int:
-        """The slot of a view, for one more user."""
-        node = self.node(path)
-        node.users[view] += 1
-        if node.users[view] == 1:
-            node.slots[view] = self._new_slot(BLANKS[view])
-        return node.slots[view]
+        """The column of a view, for one more user."""
+        columns = self.node(path).columns
+        if columns[view] == UNUSED:
+            columns[view] = self._new_column(path, view)
+        self._users[columns[view]] += 1
+        return columns[view]
 
-    def release(self, path: Steps, view: int) -> None:
-        node = self.node(path)
-        node.users[view] -= 1
-        if not node.users[view]:
-            self._drop_slot(node.slots[view])
-            node.slots[view] = UNUSED
-            self.prune(path)
+    def release(self, column: int) -> None:
+        self._users[column] -= 1
+        if self._users[column]:
+            return
+        used = self._columns[column]
+        assert used is not None
+        path, view = used
+        self._columns[column] = None
+        self._free.add(column)
+        while len(self._columns) - 1 in self._free:
+            self._columns.pop()
+            self._users.pop()
+            self._free.remove(len(self._columns))
+        self.node(path).columns[view] = UNUSED
+        self._prune(path)
 
-    def note(self, path: Steps, backwards: bool, constants: list[Any]) -> None:
-        """Remember constants that a filter names at a path in use."""
-        known = self.node(path).constants[backwards]
-        known += constants[:SAMPLE]
-        del known[:-SAMPLE]
-
-    def acquire_cells(self, path: Steps, backwards: bool, count: int) -> Cells:
-        """Cells of a path in use, for one more user."""
-        node = self.node(path)
-        found = [cells for cells in node.cells if (cells.backwards, cells.count) == (backwards, count)]
-        if not found or self.is_stale(path, found[-1]):
-            slot = self._new_slot(MISSING_KIND)
-            found.append(Cells(slot, backwards, count, node.constants[backwards], sum(node.users)))
-            node.cells.append(found[-1])
-        found[-1].users += 1
-        return found[-1]
-
-    def is_stale(self, path: Steps, cells: Cells) -> bool:
-        """Whether the path has many more users than when its cells were made."""
-        return sum(self.node(path).users) > STALE * cells.made_at
-
-    def release_cells(self, path: Steps, cells: Cells) -> None:
-        cells.users -= 1
-        if not cells.users:
-            self.node(path).cells.remove(cells)
-            self._drop_slot(cells.slot)
-            self.prune(path)
-
-    def _new_slot(self, blank: Any) -> int:
+    def _new_column(self, path: Steps, view: int) -> int:
         if self._free:
-            slot = self._free.pop()
-            self._blank[slot] = blank
-            return slot
-        self._blank.append(blank)
-        return len(self._blank) - 1
+            column = self._free.pop()
+            self._columns[column] = (path, view)
+        else:
+            column = len(self._columns)
+            self._columns.append((path, view))
+            self._users.append(0)
+        return column
 
-    def _drop_slot(self, slot: int) -> None:
-        self._blank[slot] = None
-        self._free.add(slot)
-        while len(self._blank) - 1 in self._free:
-            self._blank.pop()
-            self._free.remove(len(self._blank))
-
-    def read(self, event: Event) -> tuple[list[Any], list[Any]]:
-        """The values of `event` by slot, and the buckets that they lead to, each once."""
-        values = self._blank.copy()
-        found: list[Any] = []
+    def read(self, event: Event) -> Reading:
+        """What filters ask about in `event`."""
+        reading = Reading([codes.MISSING] * len(self._columns), [MISSING] * len(self._columns), bytearray(), [])
         for name, node in self._envelope.items():
             value = getattr(event, name)  # type: ignore[arg-type]  # the envelope has no elements
             if value is not None:
-                _visit(node, value, values, found)
-        _visit(self._data, event.data, values, found)
-        return values, found
+                _visit(node, value, reading)
+        _visit_children(self._data.children, event.data, reading)
+        return reading
 
 
-def _visit(node: Node, value: Any, values: list[Any], found: list[Any]) -> None:
+def _visit(node: Node, value: Any, into: Reading) -> None:
     """Read `value`, which is at `node`, and what is below it."""
-    number, text, kind, raw = node.slots
-    values[raw] = value
+    codes, values, text, blocks = into
+    forward, backward, content = node.columns
     of = type(value)
+    key = value
     if of is str:
-        values[number] = NO_NUMBER
-        values[text] = key = value
-        values[kind] = TEXT_KIND
-        for cells in node.cells:
-            values[cells.slot] = TEXT_KIND + bisect_right(cells.texts, value[::-1] if cells.backwards else value)
-    elif of is float or of is int:
-        values[number] = key = value
-        values[text] = NO_TEXT
-        values[kind] = NUMBER_KIND
-        for cells in node.cells:
-            values[cells.slot] = cells.first_number + bisect_right(cells.numbers, value)
+        if forward:
+            codes[forward] = string_code(value)
+        if backward:
+            codes[backward] = string_code(value[::-1])
+        if content:
+            data = value.encode()
+            codes[content] = len(text) << TEXT_AT | len(data)
+            text += data
     else:
-        values[number] = NO_NUMBER
-        values[text] = NO_TEXT
-        code, key = _other_kind(value)
-        values[kind] = code
-        for cells in node.cells:
-            values[cells.slot] = code
-        if code == MAP_KIND:
-            _visit_children(node.children, value, values, found)
-        elif code == LIST_KIND:
-            _visit_elements(node, value, values, found)
+        if of is float or of is int:
+            code = number_code(value)
+        else:
+            code = code_of_other(value)
+            key = _KEYS[code]
+            if node.children:
+                _visit_below(node, value, into)
+        codes[forward] = codes[backward] = code
+    values[forward] = values[backward] = value
     if key in node.buckets:
-        found.append(node.buckets[key])
+        blocks += node.buckets[key].blocks
 
 
-def _other_kind(value: Any) -> tuple[int, Any]:
-    """The kind of what is neither string nor number, and its key; that of a map or a list is in no bucket."""
-    if value is None:
-        return NULL_KIND, None
-    if value is True:
-        return TRUE_KIND, TRUE
-    if value is False:
-        return FALSE_KIND, FALSE
-    return (LIST_KIND if isinstance(value, list) else MAP_KIND), MISSING
+def _visit_below(node: Node, value: Any, into: Reading) -> None:
+    """Read what is in a map or a list."""
+    if isinstance(value, dict):
+        _visit_children(node.children, value, into)
+    elif EACH in node.children and isinstance(value, list):
+        each, reached = node.children[EACH], into._replace(blocks=[])
+        for element in value:
+            _visit(each, element, reached)
+        into.blocks.extend(dict.fromkeys(reached.blocks))
 
 
-def _visit_children(children: dict[Step, Node], value: FrozenDict, values: list[Any], found: list[Any]) -> None:
+def _visit_children(children: dict[Step, Node], value: dict[Any, Any], into: Reading) -> None:
     if len(children) < len(value):
         for name, node in children.items():
             if name in value:
-                _visit(node, value[name], values, found)  # type: ignore[index]  # a step in a map is a name
+                _visit(node, value[name], into)
     else:
         for name, inner in value.items():
             child = children.get(name)
             if child is not None:
-                _visit(child, inner, values, found)
-
-
-def _visit_elements(node: Node, elements: list[Any], values: list[Any], found: list[Any]) -> None:
-    """Visit the elements of a list; a bucket that several lead to is found once."""
-    each = node.children.get(EACH)
-    if each is None:
-        return
-    reached: list[Any] = []
-    for element in elements:
-        _visit(each, element, values, reached)
-    found += {id(bucket): bucket for bucket in reached}.values()
+                _visit(child, inner, into)

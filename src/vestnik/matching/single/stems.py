@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vestnik.model.regular.automata import Automaton
 from vestnik.model.regular.tables import END
-from vestnik.model.strings import Pattern, StringSet
+from vestnik.model.strings import Combination, Pattern, StringSet
 
 
-def stem_of(automaton: Automaton) -> str:
+class Stem(NamedTuple):
+    """A text that the strings of a set have, or, where it is denied, that all other strings have."""
+
+    text: str
+    denied: bool
+
+
+def beginning_of(automaton: Automaton) -> str:
     """What all strings of the set begin with."""
     state, stem = 0, ""
     while not automaton.accepting[state]:
@@ -25,26 +34,28 @@ def _is_dead(automaton: Automaton, state: int) -> bool:
     return automaton.targets[state] == (state,) and not automaton.accepting[state]
 
 
-def ending_of(strings: StringSet) -> str | None:
-    """The text, where the set was written as LIKE '%text'."""
-    inner = _between_wildcards(strings)
-    return None if inner is None or _like_text(strings)[-1] == "%" else inner
+def ending_of(strings: StringSet) -> Stem | None:
+    """Where the set was written as LIKE '%text', or NOT LIKE."""
+    like, denied = _like(strings)
+    inner = like[1:]
+    return Stem(inner, denied) if like[:1] == "%" and _is_constant(inner) else None
 
 
-def content_of(strings: StringSet) -> str | None:
-    """The text, where the set was written as LIKE '%text%'."""
-    inner = _between_wildcards(strings)
-    return None if inner is None or _like_text(strings)[-1] != "%" else inner
+def content_of(strings: StringSet) -> Stem | None:
+    """Where the set was written as LIKE '%text%', or NOT LIKE."""
+    like, denied = _like(strings)
+    inner = like[1:-1]
+    return Stem(inner, denied) if like[:1] == like[-1:] == "%" and _is_constant(inner) else None
 
 
-def _like_text(strings: StringSet) -> str:
-    origin = strings.origin
-    simple = strings.automaton is not None and isinstance(origin, Pattern) and origin.verb == "LIKE"
-    return origin.text if simple and origin.escape is None else ""  # type: ignore[union-attr]  # a Pattern
+def _is_constant(text: str) -> bool:
+    return bool(text) and "%" not in text and "_" not in text
 
 
-def _between_wildcards(strings: StringSet) -> str | None:
-    """The constant text of a LIKE pattern that begins with %."""
-    text = _like_text(strings)
-    inner = text.strip("%")
-    return inner if text[:1] == "%" and inner and "%" not in inner and "_" not in inner else None
+def _like(strings: StringSet) -> tuple[str, bool]:
+    """The pattern where the set was written as LIKE or NOT LIKE, without ESCAPE, else nothing; whether it was NOT."""
+    origin, denied = strings.origin, False
+    if isinstance(origin, Combination) and origin.verb == "NOT":
+        (origin,), denied = origin.parts, True
+    plain = isinstance(origin, Pattern) and origin.verb == "LIKE" and origin.escape is None
+    return (origin.text, denied) if plain else ("", False)  # type: ignore[union-attr]  # a Pattern

@@ -1,0 +1,83 @@
+"""Where a box can be filed: under the single values that one of its constraints names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from vestnik.matching.single.paths import EACH, FALSE, TRUE, Steps
+from vestnik.model.boxes import Box
+from vestnik.model.cuts import Number, NumberCuts
+from vestnik.model.lists import ALL_LISTS
+from vestnik.model.spaces import Path
+from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
+
+Key: TypeAlias = tuple[Steps, Any]
+"""A path and a value there, by which a bucket is found."""
+
+
+class Access(NamedTuple):
+    """Buckets to file a box under. At `settled`, whoever finds the box there need not look at the value again."""
+
+    keys: list[Key]
+    settled: Path | None = None
+
+
+EVERY_EVENT = Access([])
+
+
+def accesses(box: Box) -> list[Access]:
+    """The ways to file a box; none where it names no single values."""
+    found: list[Access] = []
+    for path, values in box.sets:
+        if values.lists:
+            if values.lists != ALL_LISTS:
+                found += [Access(into) for into in _element_keys(path, values)]
+            continue
+        single = _single_values(values)
+        if single is not None:
+            found.append(Access([(path, key) for key in single], path))
+    return found
+
+
+def _single_values(values: ValueSet) -> list[Any] | None:
+    """The members as keys of a dict, where they are a few single values; else None."""
+    flags = values.flags
+    if values.lists or flags & (FLAG_MISSING | FLAG_MAP):
+        return None
+    numbers = _number_points(values.numbers)
+    strings = values.strings.points if numbers is not None else None
+    if numbers is None or strings is None:
+        return None
+    singles = [key for flag, key in ((FLAG_NULL, None), (FLAG_FALSE, FALSE), (FLAG_TRUE, TRUE)) if flags & flag]
+    return [*singles, *numbers, *strings]
+
+
+def _number_points(cuts: NumberCuts) -> list[Number] | None:
+    if len(cuts) & 1:
+        return None
+    points: list[Number] = []
+    for i in range(0, len(cuts), 2):
+        value, side = cuts[i]
+        if side or cuts[i + 1] != (value, 1):
+            return None
+        points.append(value)
+    return points
+
+
+def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
+    """For each set that every list of `values` has an element in: the single values that such an element needs."""
+    if len(values.lists) > 1 or values != ValueSet(lists=values.lists):
+        return
+    for elements in values.lists[0].some:
+        found = [_element_key(path, box) for box in elements.boxes]
+        if all(found):
+            yield list(dict.fromkeys(key for some in found for key in some))
+
+
+def _element_key(path: Path, box: Box) -> list[Key]:
+    for below, values in box.sets:
+        single = _single_values(values)
+        if single is not None:
+            return [((*path, EACH, *below), key) for key in single]
+    return []
