@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from vestnik.model.events import Event
     from vestnik.model.filters import Filter
+    from vestnik.model.parser import Limits
     from vestnik.model.templates import ANY
     from vestnik.model.typed import TypedEvent
 
@@ -29,6 +30,7 @@ __all__ = [
     "FilterSyntaxError",
     "FilterTooComplex",
     "InvalidEvent",
+    "Limits",
     "MissingExtra",
     "PatternError",
     "TypedEvent",
@@ -39,6 +41,7 @@ _HOMES = {
     "ANY": "vestnik.model.templates",
     "Event": "vestnik.model.events",
     "Filter": "vestnik.model.filters",
+    "Limits": "vestnik.model.parser",
     "TypedEvent": "vestnik.model.typed",
 }
 

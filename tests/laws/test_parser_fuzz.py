@@ -18,7 +18,7 @@ from lark import Lark
 from lark.exceptions import LarkError
 
 from laws.strategies import Case, Pick, cases, text_of
-from vestnik import Filter, FilterError, FilterSyntaxError, FilterTooComplex
+from vestnik import Filter, FilterError, FilterSyntaxError, FilterTooComplex, Limits
 from vestnik.model.parser import DEEPEST, DEEPEST_LISTS, parse
 
 """Seconds of CPU; what is refused takes milliseconds, and the limits allow about one second."""
@@ -312,6 +312,8 @@ def test_deep_nesting_of_our_own_is_read_or_refused(make: Any) -> None:
     for depth in (DEEPEST + 1, 5_000, 200_000):
         with pytest.raises(FilterTooComplex, match=r"nesting|lists within one another"):
             Filter.parse(make(depth), limits=None)
+        with pytest.raises(FilterTooComplex, match=r"nesting|lists within one another"):
+            Filter.parse(make(depth), limits=Limits(nesting=10**6, bytes=10**7))
 
 
 DEEP = [

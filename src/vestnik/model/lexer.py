@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vestnik.errors import FilterSyntaxError
+from vestnik.model.frozen import MAX_INT, MIN_INT
 
 KEYWORDS = frozenset(
     "ALL AND ANY BETWEEN BOOLEAN ESCAPE EXISTS FALSE GLOB IN IS LIKE LIST MAP MATCHES NOT NULL NUMBER OR STRING"
@@ -24,6 +25,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_LAST_NAME = re.compile(r"(?<!\w)[^\W\d]\w*\Z")
 
 
 class Token(NamedTuple):
@@ -69,7 +71,7 @@ def _token(text: str, found: re.Match[str], kind: str, start: int, end: int) -> 
 
 def _number(text: str, found: re.Match[str], column: int) -> int | float:
     if found["fraction"] is None and found["exponent"] is None:
-        if len(found["number"]) > 20 or not -(2**63) <= (whole := int(found["number"])) < 2**63:
+        if len(found["number"]) > 20 or not MIN_INT <= (whole := int(found["number"])) <= MAX_INT:
             raise FilterSyntaxError(text, column, "an integer that fits 64 bits")
         return whole
     value = float(found["number"])
@@ -84,9 +86,21 @@ def _scalar_text(text: str, value: str, column: int) -> str:
     return value
 
 
+def unquoted(text: str, at: int) -> FilterSyntaxError | None:
+    """What is wrong where a hyphen at `at` goes on with a name: it wants quotes."""
+    name = _LAST_NAME.search(text, 0, at) if text.startswith("-", at) else None
+    if name is None or name[0].upper() in KEYWORDS:
+        return None
+    return FilterSyntaxError(
+        text, name.start() + 1, """quotes: "..." around an odd name, '...' around a string or a type"""
+    )
+
+
 def _unreadable(text: str, at: int) -> FilterSyntaxError:
     start = at + len(text[at:]) - len(text[at:].lstrip())
     head = text[start]
+    if hyphenated := unquoted(text, start):
+        return hyphenated
     if head in "'\"":
         return FilterSyntaxError(text, start + 1, f"a closing {head}")
     if head.isdigit() or head in "-+.":

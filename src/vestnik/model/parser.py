@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from vestnik.errors import FilterSyntaxError, FilterTooComplex, PatternError
 from vestnik.model import syntax
 from vestnik.model.kinds import known_kinds, make_atom
-from vestnik.model.lexer import Token, tokens
+from vestnik.model.lexer import KEYWORDS, Token, tokens, unquoted
 from vestnik.model.spaces import DATA, ENVELOPE_PATHS, Path
 from vestnik.model.strings import Pattern, StringSet
 from vestnik.model.syntax import Node, Scalar
@@ -32,15 +32,16 @@ _HINTS = {
     ">": " (not equal is written !=)",
 }
 """What was meant where this stands in the place of a value."""
+_NAME = 'a name (put "..." around odd or reserved ones)'
 DEEPEST = 150
-"""Nesting beyond this is refused even without limits: it would outgrow the interpreter's stack."""
+"""Nesting beyond this is refused whatever the limits: it would outgrow the interpreter's stack."""
 DEEPEST_LISTS = 32
 """Of these, ANY and ALL within one another: no event has lists within more lists than that."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What a filter from outside may cost."""
+    """What a filter from outside may cost; nesting ends at 150 even where more is allowed."""
 
     bytes: int = 8192
     comparisons: int = 64
@@ -94,7 +95,11 @@ class _Parser:
         return self._next()
 
     def _expected(self, what: str, token: Token | None = None) -> FilterSyntaxError:
-        return FilterSyntaxError(self._text, (token or self._now).column, what)
+        column = (token or self._now).column
+        return unquoted(self._text, column - 1) or FilterSyntaxError(self._text, column, what)
+
+    def _no_path(self, what: str) -> FilterSyntaxError:
+        return self._expected(f'{what} (put "..." around reserved names)' if self._now.kind in KEYWORDS else what)
 
     def _count_comparison(self) -> None:
         self._comparisons += 1
@@ -103,7 +108,7 @@ class _Parser:
 
     def _nested(self) -> None:
         self._depth += 1
-        allowed = DEEPEST if self._limits is None else self._limits.nesting
+        allowed = DEEPEST if self._limits is None else min(self._limits.nesting, DEEPEST)
         if self._depth > allowed:
             raise FilterTooComplex("levels of nesting", allowed)
 
@@ -141,7 +146,7 @@ class _Parser:
             return syntax.Condition(self._path(), syntax.Exists())
         if token.kind in ("ANY", "ALL"):
             return self._quantified()
-        raise self._expected("a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or (")
+        raise self._no_path("a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or (")
 
     def _parenthesised(self) -> Node:
         self._take("(", "(")
@@ -201,11 +206,13 @@ class _Parser:
             self._next()
             self._saw_element = True
             return ()
-        start = first or self._take("name", "a path")
+        start = first or self._accept("name")
+        if start is None:
+            raise self._no_path("a path")
         names = [start.value]
         while self._now.kind == ".":
             self._next()
-            names.append(self._take("name", 'a name (put "..." around odd or reserved ones)').value)
+            names.append(self._take("name", _NAME).value)
         return tuple(names) if self._in_element else self._event_path(start, names)
 
     def _event_path(self, start: Token, names: list[str]) -> Path:
@@ -288,7 +295,7 @@ class _Parser:
             return syntax.IsType(token.value)
         names = [self._take("name", f"a type name, {', '.join(KINDS[:-1])} or MAP").value]
         while self._accept("."):
-            names.append(self._take("name", "a name").value)
+            names.append(self._take("name", _NAME).value)
         return syntax.IsType(".".join(names))
 
     def _literal(self) -> Scalar:
