@@ -10,6 +10,13 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.matching import Matcher, naive
+from vestnik.matching.single import index, scan
+
+
+@pytest.fixture(autouse=True, params=[0, 10_000], ids=["kernel", "plain"])
+def _scan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test with the kernel, and without."""
+    monkeypatch.setattr(index, "FEW", request.param)
 
 
 def matching(texts: dict[str, str], data: dict[str, Any], **envelope: Any) -> set[str]:
@@ -155,6 +162,78 @@ def test_many_with_two_ways_to_the_same_element() -> None:
     for n in range(199):
         matcher.remove(n)
     assert matcher.match(event) == {199}
+
+
+def test_strings_that_codes_do_not_tell_apart() -> None:
+    long = [
+        "market.quote",
+        "market.quotes",
+        "market.quote.eu",
+        "market.trade",
+        "market.",
+        "market",
+        "market.\0",
+        "marketing",
+    ]
+    texts = {f"= {n}": f"x = '{text}' AND y > 0" for n, text in enumerate(long) if "\0" not in text}
+    texts |= {f"< {n}": f"x < '{text}'" for n, text in enumerate(long) if "\0" not in text}
+    texts |= {
+        "!=": "x != 'market.quote'",
+        "in": "x NOT IN ('market.quote', 'market.trade')",
+        "y": "y = 1 AND x = 'market.quote'",
+    }
+    texts |= {"like": "x LIKE 'market.q%'", "ends": "x LIKE '%et.quote'", "not": "NOT x LIKE '%et.quotes'"}
+    for text in long:
+        matching(texts, {"x": text, "y": 1})
+    matching(texts, {"y": 1})
+
+
+def test_what_strings_contain() -> None:
+    inner = ["a", "abcdefg", "abcdefgh", "é", "éé\U0001f600", "b" * 7]
+    texts = {text: f"x LIKE '%{text}%'" for text in inner}
+    texts |= {f"no {text}": f"x NOT LIKE '%{text}%'" for text in inner}
+    texts |= {f"also {text}": f"NOT x LIKE '%{text}%' AND y = 1" for text in inner}
+    for value in [
+        "",
+        "a",
+        "xabcdefgh",
+        "abcdefg",
+        "abcdef",
+        "é",
+        "e\u0301",
+        "ééé\U0001f600",
+        "b" * 20,
+        5,
+        None,
+        ["a"],
+        "\0a",
+    ]:
+        matching(texts, {"x": value, "y": 1})
+    matching(texts, {"y": 1})
+
+
+def test_a_filter_that_is_none_leaves_the_old_one() -> None:
+    matcher: Matcher[str] = Matcher()
+    matcher.add("a", Filter.all())
+    with pytest.raises(TypeError, match=r"Filter"):
+        matcher.add("a", "x = 1")  # type: ignore[arg-type]
+    assert matcher.match(Event("t")) == {"a"}
+
+
+def test_an_index_that_is_emptied_and_filled_again() -> None:
+    matcher: Matcher[int] = Matcher()
+    for _ in range(3):
+        for n in range(3_000):
+            matcher.add(n, Filter.parse(f"x >= {n} AND y LIKE '%{n}%'"))
+        assert matcher.match(Event("t", {"x": 12, "y": "0 to 12"})) == {0, 1, 2, 12}
+        for n in range(3_000):
+            matcher.remove(n)
+        assert matcher.match(Event("t", {"x": 12, "y": "0 to 12"})) == set()
+
+
+def test_without_numba_the_plain_scan_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vestnik.matching.single.kernel", None)
+    assert scan.fast_scan.__wrapped__() is scan.plain_scan
 
 
 def test_the_base_install_is_enough() -> None:

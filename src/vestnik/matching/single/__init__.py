@@ -1,9 +1,9 @@
-"""One event at a time: an index of filters that come and go, in plain Python.
+"""One event at a time: an index of filters that come and go.
 
-index         what users call: filters by id, filed under single values that they name
-buckets       the rows under one value: a list while they are few, sieves when they are many
-sieve, cells  many rows at once, by the bits of integers over a coarse view of each path
-rows          one box of one filter, and the scan over such rows
-constraints   value sets as tests                     stems   what a pattern begins or ends with
-paths         the paths in use, and one pass over an event that reads them all
+index           what users call: filters by id, filed under single values that they name (`keys`)
+codes, spans    values as integers in their order, and value sets as spans of them; patterns by their `stems`
+paths           the paths in use, and one pass over an event that reads them all
+store, buckets  records and their heads in flat memory
+scan, kernel    which of them hold of an event: as it is meant, and compiled
+checks          what settles a record where codes leave doubt
 """

@@ -62,10 +62,11 @@ class Matcher(Generic[Id]):
 
     def add(self, id: Id, wanted: Filter) -> None:
         """Add a filter, in the place of the one that has this id, if any."""
-        boxes = wanted.region.boxes
+        if not isinstance(wanted, Filter):
+            raise TypeError(f"a Matcher holds filters, made by Filter.parse for example, not {type(wanted).__name__}")
         if id in self._filters:
             self.remove(id)
-        self._filters[id] = wanted, [self._file(box, id) for box in boxes]
+        self._filters[id] = wanted, [self._file(box, id) for box in wanted.region.boxes]
         if len(self._ids) > FEW:
             self._scan = fast_scan()
 
