@@ -174,6 +174,14 @@ def test_the_hull_of_a_box_and_itself_lets_nothing_in(case: Case) -> None:
     assert hull == f and hull.unwanted == 0
 
 
+@given(cases(2, added=False))
+def test_a_hull_that_is_all_wanted_lets_nothing_in(case: Case) -> None:
+    f, g = case.filters
+    hull = f.hull(g)
+    assume((f | g).covers(hull))
+    assert hull.unwanted == 0
+
+
 # --- forms of a filter ---
 
 

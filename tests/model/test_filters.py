@@ -402,6 +402,25 @@ def test_hull() -> None:
     assert Filter.none().hull(Filter.none()) == Filter.none()
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "unwanted"),
+    [
+        ("tags = 'a' AND p < 10", "tags = 'b' AND p < 20", 1 / 3),
+        ("ANY tags = 'a' AND p < 10", "ANY tags = 'b' AND p < 20", 1 / 3),
+        ("ANY x = 1 AND ANY x = 2 AND p = 1", "ANY x = 3 AND p = 2", 1 / 2),
+        ("ALL x < 5 AND p = 1", "ALL x < 9 AND p = 2", 1 / 4),
+        ("ANY x (a = 1 AND b.c < 5) AND p = 1", "ANY x (a = 2) AND p = 2", 1 / 2),
+        ("ANY x (ANY @ = 1) AND p = 1", "ANY x (ANY @ = 2) AND p = 2", 1 / 2),
+        ("OVERLAPS(x, 'a = 1')", "OVERLAPS(x, 'a = 2')", 1 / 4),
+        ("OVERLAPS(x, 'a = 1') AND p = 1", "OVERLAPS(x, 'a = 1') AND p = 2", 0),
+        ("OVERLAPS(x, 'a = 1')", "NOT OVERLAPS(x, 'a = 1')", 0),
+        ("(a = 1 OR a IS MAP) AND (a.b = 5 OR NOT EXISTS a.b)", "a IS MAP AND (a.b = 7 OR NOT EXISTS a.b)", 0),
+    ],
+)
+def test_how_much_a_hull_is_estimated_to_let_in(one: str, other: str, unwanted: float) -> None:
+    assert parse(one).hull(parse(other)).unwanted == parse(other).hull(parse(one)).unwanted == unwanted
+
+
 def test_explain() -> None:
     wanted = parse("price > 10 AND symbol = 'ACME' AND EXISTS volume")
     found = wanted.explain(Event("t", {"price": 12, "symbol": "INIT"}))
