@@ -87,7 +87,8 @@ def test_check_shows_where_the_syntax_is_wrong() -> None:
     result = run("filter", "check", "price > 5 AND AND x = 1")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines() == [
-        "vestnik: the filter is wrong at column 15: expected a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or (",
+        "vestnik: the filter is wrong at column 15: expected a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or ( "
+        '(put "..." around reserved names)',
         "  price > 5 AND AND x = 1",
         "                ^",
     ]

@@ -63,6 +63,21 @@ def test_an_encoding_that_lacks_the_characters(filters: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1\te1\tall,\\xe4\n", b"")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_json_is_ascii_whatever_the_encoding(encoding: str, filters: Path, tmp_path: Path) -> None:
+    event = tmp_path / "event.json"
+    event.write_text('{"type": "q", "id": "e€", "data": {"n": 5, "s": "€ä"}}', encoding="utf-8")
+    for command in (
+        ["check", "s = '€ä'"],
+        ["explain", "s = '€ä'", event],
+        ["relate", "s = '€ä'", "s = 'ä'"],
+        ["match", filters, event],
+    ):
+        done = run("filter", *command, "--json", env={"PYTHONIOENCODING": encoding})
+        assert done.returncode == 0 and done.stdout.isascii()
+        assert "ä" in str(json.loads(done.stdout))
+
+
 def test_a_reader_that_goes_away(filters: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text("".join(EVENT % (number, number) for number in range(20_000)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from vestnik.cli.inputs import parsed
+from vestnik.cli.outputs import echo_json
 from vestnik.model.filters import Filter
 from vestnik.model.printer import path_text
 from vestnik.model.spaces import EVENT
@@ -22,7 +21,7 @@ def command(text: str, as_json: bool) -> None:
     """
     wanted = parsed(text)
     if as_json:
-        click.echo(json.dumps(facts(wanted), ensure_ascii=False))
+        echo_json(facts(wanted))
     else:
         click.echo(wanted)
         click.echo(summary(wanted))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from vestnik.cli.inputs import parsed, read_event
+from vestnik.cli.outputs import echo_json
 
 
 @click.command("explain", epilog="Exit codes: 0 the event matches; 1 it does not; 2 wrong input.")
@@ -21,5 +20,8 @@ def command(ctx: click.Context, text: str, event: str, as_json: bool) -> None:
     is a CloudEvent, or the short form that needs only a type; - is standard input.
     """
     explanation = parsed(text).explain(read_event(event))
-    click.echo(json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else explanation)
+    if as_json:
+        echo_json(explanation.to_dict())
+    else:
+        click.echo(explanation)
     ctx.exit(0 if explanation.matches else 1)

@@ -12,6 +12,7 @@ import click
 from vestnik.cli.finder import Finder
 from vestnik.cli.inputs import Refused, opened, shown_name
 from vestnik.cli.lines import LONGEST, Line, batches
+from vestnik.cli.outputs import json_line
 from vestnik.cli.progress import progress
 from vestnik.errors import InvalidEvent, VestnikError
 from vestnik.model.events import Event
@@ -20,6 +21,7 @@ from vestnik.model.strict_json import read_json
 
 REPORTED = 10
 """Bad lines of a file that are reported one by one; the others are counted."""
+LONGEST_REASON = 400
 
 Id: TypeAlias = str | int
 
@@ -100,9 +102,9 @@ def read_filters(name: str) -> list[Named]:
                 try:
                     id, wanted = read_filter(line)
                     if id in found:
-                        raise VestnikError(f"the id {json.dumps(id)} is taken by an earlier line; give each its own")
+                        raise Refused(f"the id {json.dumps(id)} is taken by an earlier line; give each its own")
                     found[id] = wanted
-                except VestnikError as error:
+                except (Refused, VestnikError) as error:
                     faults.add(line.number, str(error))
             advance(batch.size)
     if faults.count:
@@ -111,13 +113,13 @@ def read_filters(name: str) -> list[Named]:
 
 
 def read_filter(line: Line) -> Named:
-    """The filter that a line holds; VestnikError where it holds none."""
+    """The filter that a line holds; Refused or VestnikError where it holds none."""
     data = read_json(_text(line))
     if not isinstance(data, dict) or not isinstance(data.get("filter"), str):
-        raise VestnikError('expected {"id": ..., "filter": "..."}')
+        raise Refused('expected {"id": ..., "filter": "..."}')
     id = data.get("id")
     if isinstance(id, bool) or not isinstance(id, str | int):
-        raise VestnikError("expected an id that is a string or an integer")
+        raise Refused("expected an id that is a string or an integer")
     return Named(id, Filter.parse(data["filter"]))
 
 
@@ -133,9 +135,9 @@ def read_events(lines: list[Line], faults: Faults) -> tuple[list[int], list[Even
     return numbers, events
 
 
-def _shorten(reason: str, longest: int = 400) -> str:
+def _shorten(reason: str) -> str:
     """`reason`, cut where nobody reads on: it may name something long in the event."""
-    return reason if len(reason) <= longest else f"{reason[:longest]}..."
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
 
 
 def _text(line: Line) -> bytes:
@@ -146,7 +148,7 @@ def _text(line: Line) -> bytes:
 
 def _json_line(number: int, event: Event, answer: int | list[Id]) -> str:
     key = "matches" if isinstance(answer, int) else "filters"
-    return json.dumps({"line": number, "source": event.source, "id": event.id, key: answer}) + "\n"
+    return json_line({"line": number, "source": event.source, "id": event.id, key: answer})
 
 
 def _text_line(number: int, event: Event, answer: int | list[Id]) -> str:

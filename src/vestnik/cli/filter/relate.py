@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from vestnik.cli.inputs import parsed
+from vestnik.cli.outputs import echo_json
 from vestnik.model.filters import Filter
 
 
@@ -23,7 +23,10 @@ def command(first: str, second: str, as_json: bool) -> None:
     the share of unwanted events it is estimated to let in.
     """
     found = relations(parsed(first, "first filter"), parsed(second, "second filter"))
-    click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found)))
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo("\n".join(lines(found)))
 
 
 def relations(first: Filter, second: Filter) -> dict[str, Any]:
