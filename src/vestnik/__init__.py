@@ -11,8 +11,10 @@ if TYPE_CHECKING:
         FilterSyntaxError,
         FilterTooComplex,
         InvalidEvent,
+        InvalidIndex,
         MissingExtra,
         PatternError,
+        UnknownKind,
         VestnikError,
     )
     from vestnik.model.events import Event
@@ -30,10 +32,12 @@ __all__ = [
     "FilterSyntaxError",
     "FilterTooComplex",
     "InvalidEvent",
+    "InvalidIndex",
     "Limits",
     "MissingExtra",
     "PatternError",
     "TypedEvent",
+    "UnknownKind",
     "VestnikError",
 ]
 

@@ -4,14 +4,18 @@ VestnikError
 ├── FilterError
 │   ├── FilterSyntaxError    text that is no filter: where, and what was expected
 │   ├── PatternError         a LIKE, GLOB or MATCHES pattern that is no pattern: where, and why
+│   ├── UnknownKind          a constraint of a kind that this process does not know: its name
 │   └── FilterTooComplex     a filter beyond a limit: which limit, and how large it is
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
+├── InvalidIndex             a file that holds no index that can be used: which, and why
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
 Each carries its data as attributes and survives pickling.
 """
 
 from __future__ import annotations
+
+from os import PathLike, fspath
 
 
 class VestnikError(Exception):
@@ -52,6 +56,16 @@ class PatternError(FilterError):
         super().__init__(f"pattern {pattern!r} at position {position}: {reason}")
 
 
+class UnknownKind(FilterError, KeyError):
+    """No constraint kind called `name` is registered in this process."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"the constraint kind {name} is not known here; see register_kind")
+
+    __str__ = Exception.__str__
+
+
 class FilterTooComplex(FilterError):
     """A filter is beyond `limit`, which allows `allowed`."""
 
@@ -70,6 +84,15 @@ class InvalidEvent(VestnikError):
         self.reason = reason
         self.path = path
         super().__init__(f"{path}: {reason}" if path else reason)
+
+
+class InvalidIndex(VestnikError):
+    """The file at `path` holds no index that can be used: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(f"{self.path} {reason}")
 
 
 class MissingExtra(VestnikError):
