@@ -30,9 +30,9 @@ def expected(filters: dict[str, Filter], events: list[Event]) -> list[set[Any]]:
 
 
 def answer(compiled: CompiledFilters, pairs: Pairs) -> list[set[Any]]:
-    found = [[compiled.ids[number] for number in numbers] for numbers in pairs.by_event()]
+    found = compiled.ids_by_event(pairs)
     assert all(len(set(ids)) == len(ids) for ids in found), "a pair occurs once"
-    assert len(found) == pairs.count
+    assert len(found) == pairs.event_count
     return [set(ids) for ids in found]
 
 

@@ -6,7 +6,9 @@ import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from unittest.mock import Mock
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from vestnik import Event, Filter, InvalidEvent
 from vestnik.matching import compile_filters
+from vestnik.matching.batch import arrow
 
 TEXTS = [
     "n = 9007199254740993",
@@ -86,7 +89,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def matched(compiled: Any, batch: Any) -> list[set[str]]:
-    return [{compiled.ids[i] for i in numbers} for numbers in compiled.match_batch(batch).by_event()]
+    return list(map(set, compiled.ids_by_event(compiled.match_batch(batch))))
 
 
 def wanted(rows: list[dict[str, Any]]) -> list[set[str]]:
@@ -144,6 +147,9 @@ def test_times_are_microseconds() -> None:
     text = "v = TIMESTAMP '2024-05-01T12:00:00Z'"
     for unit in ("s", "ms", "us", "ns"):
         assert counts(text, pa.array([when, None], pa.timestamp(unit, "UTC"))) == [1, 0]
+    fine = pa.array([1_000, 1_999, -1, None], pa.timestamp("ns"))
+    assert counts("v = 1", fine) == [1, 1, 0, 0]
+    assert counts("v = -1", fine) == [0, 0, 1, 0]
     assert counts("v = TIMESTAMP '2024-05-01T00:00:00Z'", pa.array([date(2024, 5, 1)])) == [1]
     assert counts("time >= TIMESTAMP '2024-01-01T00:00:00Z'", pa.array([when, None]), "time", "event") == [1, 0]
 
@@ -169,9 +175,107 @@ def test_null_elements_are_null() -> None:
     assert counts("ALL v = 1", column) == [0, 1, 0]
 
 
+@pytest.mark.parametrize("neighbours", [[], [1.0], [None], [None, 1.0]])
+@pytest.mark.parametrize("element", [math.nan, math.inf, -math.inf])
+def test_an_element_that_is_no_number_is_null_whatever_is_beside_it(element: float, neighbours: list[Any]) -> None:
+    column = pa.array([[element, *neighbours]])
+    assert counts("ANY v IS NULL", column) == [1]
+    assert counts("ALL v (@ IS NULL OR @ = 1)", column) == [1]
+    assert counts("ANY v > 5 OR ANY v < -5", column) == [0]
+
+
+@pytest.mark.parametrize("beside", [[], [None]])
+def test_elements_hold_times_and_lists(beside: list[Any]) -> None:
+    when = datetime(2024, 5, 1, tzinfo=UTC)
+    column = pa.array([[{"at": when, "x": math.nan, "l": [[1, None], None]}, *beside]])
+    assert counts("ANY v (at = TIMESTAMP '2024-05-01T00:00:00Z')", column) == [1]
+    assert counts("ANY v (EXISTS x)", column) == [0]
+    assert counts("ANY v (ANY l (@ IS LIST AND NOT @ IS NULL) AND ANY l IS NULL)", column) == [1]
+
+
+def test_what_is_inside_a_map() -> None:
+    inner = pa.struct({"at": pa.timestamp("ns"), "x": pa.float64(), "l": pa.list_(pa.float64())})
+    row = {"at": 1_999, "x": math.inf, "l": [math.nan, None, 2.0]}
+    column = pa.array([[("a", row), ("b", None)]], pa.map_(pa.string(), inner))
+    assert counts("v.a.at = 1 AND NOT EXISTS v.a.x AND NOT EXISTS v.b", column) == [1]
+    assert counts("ANY v.a.l = 2 AND ALL v.a.l (@ = 2 OR @ IS NULL)", column) == [1]
+
+
+def test_a_dictionary_of_structs_or_lists() -> None:
+    indices = pa.array([0, None, 1, 0])
+    structs = pa.DictionaryArray.from_arrays(indices, pa.array([{"a": 1}, {"a": 2}]))
+    assert counts("v.a = 1", structs) == [1, 0, 0, 1]
+    lists = pa.DictionaryArray.from_arrays(indices, pa.array([[1], [2]]))
+    assert counts("ANY v = 1", lists) == [1, 0, 0, 1]
+
+
 def test_a_missing_priority_is_the_default() -> None:
     assert counts("priority = 4", pa.array([4, None, 5], pa.int8()), "priority", "event") == [1, 1, 0]
+    assert counts("priority = 4", pa.array([4, math.nan, None, 5]), "priority", "event") == [1, 1, 1, 0]
+    assert counts("priority = 4", pa.array([None]), "priority", "event") == [1]
+    assert counts("priority = 4", pa.array([None, 5]).dictionary_encode(), "priority", "event") == [1, 0]
     assert counts("priority = 4", pa.array(["t"]), "type", "event") == [1]
+    assert counts("priority = 4", pa.array([5])) == [1]
+
+
+def test_data_may_be_a_map() -> None:
+    column = pa.array([[("a", 1)], [], None], pa.map_(pa.string(), pa.int64()))
+    assert counts("a = 1", column, "data", "event") == [1, 0, 0]
+    assert counts("NOT EXISTS a", pa.array([None]), "data", "event") == [1]
+    assert counts("a = 1", pa.array(['{"a": 1}']).dictionary_encode(), "data", "event") == [1]
+
+
+@pytest.mark.parametrize("column", [pa.array([1]), pa.array([True]), pa.array([[1]]), pa.array([1.5])])
+def test_data_that_holds_no_names_is_refused(column: Any) -> None:
+    with pytest.raises(InvalidEvent, match=r"^data: must be a struct, a map, JSON text or msgpack"):
+        counts("a = 1", column, "data", "event")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"{",
+        b"\x81\xa1a",
+        '{"a": 9223372036854775808}',
+        '{"l": [{"a": 1}, {"a": 9223372036854775808}]}',
+        msgspec.msgpack.encode({"a": b"bytes"}),
+        msgspec.msgpack.encode({"a": 2**63}),
+        msgspec.msgpack.encode({"a": math.nan}),
+        msgspec.msgpack.encode({1: "a"}),
+        msgspec.msgpack.encode(["a"]),
+    ],
+)
+def test_the_row_of_a_document_that_no_event_can_hold_is_named(document: str | bytes) -> None:
+    good: list[Any] = ["{}" if isinstance(document, str) else b"{}"] * 2
+    compiled = compile_filters({"f": Filter.parse("a = 1 OR ANY l (a = 1)")})
+    batch = pa.RecordBatch.from_pydict({"data": pa.array([*good, document])})
+    with pytest.raises(InvalidEvent, match=r"\(row 2\)$"):
+        compiled.count_batch(batch)
+    table = pa.Table.from_batches([batch.slice(0, 2), batch.slice(2)])
+    with pytest.raises(InvalidEvent, match=r"\(row 2\)$"):
+        compiled.count_batch(table)
+
+
+def test_a_document_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Mock(return_value={})
+    monkeypatch.setattr(arrow, "read_document", read)
+    assert counts("a = 1 AND b = 2 OR c = 3", pa.array(["{}", "{}"]), "data", "event") == [0, 0]
+    assert read.call_count == 2
+
+
+def test_a_priority_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InvalidEvent, match=r"^priority: .*string"):
+        counts("priority = 4", pa.array(["high"]), "priority", "event")
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["v", "v"])
+    inside = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    assert FLAT.count_batch(twice).tolist() == [len(wanted([{}])[0])], "nobody looks at them"
+    with pytest.raises(InvalidEvent, match=r"^v: there are 2 columns of this name"):
+        compile_filters({"f": Filter.parse("v = 1")}, layout="flat").match_batch(twice)
+    with pytest.raises(InvalidEvent, match=r"^a: there are 2 columns of this name"):
+        counts("v.a = 1", inside)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +285,8 @@ def test_a_missing_priority_is_the_default() -> None:
         pa.array([b"bytes"]),
         pa.array([2**63], pa.uint64()),
         pa.array(["{"], pa.json_(pa.string())),
+        pa.array([[("a", Decimal("1.5"))]], pa.map_(pa.string(), pa.decimal128(3, 1))),
+        pa.array([[("a", 2**63)]], pa.map_(pa.string(), pa.uint64())),
     ],
 )
 def test_what_no_event_can_hold_is_refused(column: Any) -> None:
@@ -196,9 +302,13 @@ def test_an_empty_batch() -> None:
     assert np.array_equal(compile_filters({}).count_batch([Event("t")]), [0])
 
 
-def test_a_table_of_several_chunks_is_one_batch() -> None:
+def test_a_table_is_matched_batch_by_batch_and_numbered_through() -> None:
     rows = [{"n": 1}, {"n": 7}, {}]
     table = pa.concat_tables(
         [pa.table({"n": pa.array([1], pa.int64())}), pa.table({"n": pa.array([7, None], pa.int64())})]
     )
     assert matched(FLAT, table) == wanted(rows)
+    assert FLAT.count_batch(table).tolist() == list(map(len, wanted(rows)))
+    assert FLAT.match_batch(table).event_count == 3
+    empty = table.slice(0, 0)
+    assert matched(FLAT, empty) == [] and len(FLAT.count_batch(empty)) == 0

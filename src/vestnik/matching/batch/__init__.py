@@ -6,5 +6,6 @@ filing     boxes to records under access keys          tables     records to the
 lines      values to ranks, one line per path           patterns   automata as arrays
 kernels    the loops, compiled by numba
 columns    batches of Python values as columns          arrow, documents   Arrow batches and JSON text as columns
+                                                        arrow_values       rows of Arrow columns as Python values
 mapped     arrays in one file, mapped into memory
 """

@@ -1,36 +1,56 @@
 """Arrow record batches as columns of ranks.
 
 An Arrow null is missing, and so are NaN and infinities, which no event can hold. Timestamps and dates are microseconds.
-`data` is a struct, or JSON text or msgpack, where null and missing differ and kinds may mix.
+`data` is a struct or a map, or JSON text or msgpack, where null and missing differ and kinds may mix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.batch.columns import Columns, Strings, ValueColumns, element_columns, strings_of
-from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, TRUE_RANK
+from vestnik.matching.batch.arrow_values import (
+    as_element,
+    is_encoded,
+    is_json,
+    is_list,
+    is_text,
+    read_document,
+    read_rows,
+    read_value,
+    unknown_kind,
+    whole_numbers,
+)
+from vestnik.matching.batch.columns import (
+    DEFAULT_PRIORITY,
+    Columns,
+    Place,
+    Strings,
+    ranked,
+    strings_of,
+    value_elements,
+)
+from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, NULL_RANK, TRUE_RANK
 from vestnik.matching.batch.lines import Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.values import MISSING
-
-DEFAULT_PRIORITY = 4
 
 
 class ArrowColumns:
     """Columns that are Arrow arrays, lists of Python values where they were decoded, or None where there is nothing."""
 
-    def __init__(self, count: int, resolve: Callable[[Path], pa.Array | list[Any] | None]) -> None:
+    def __init__(self, count: int, resolve: Callable[[Path], pa.Array | list[Any] | None], place: Place) -> None:
         self._count = count
         self._resolve = resolve
+        self._place = place
         self._resolved: dict[Path, pa.Array | list[Any] | None] = {}
 
     def __len__(self) -> int:
@@ -41,11 +61,9 @@ class ArrowColumns:
         if column is None:
             return np.full(last - first, MISSING_RANK, np.int32)
         if isinstance(column, list):
-            return line.rank_values(column[first:last])
-        try:
+            return ranked(column[first:last], line, path, lambda row: self._place(first + row))
+        with _reading(path):
             return _ranks(column.slice(first, last - first), line)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InvalidEvent(f"a column of type {column.type} cannot be read: {error}", ".".join(path)) from error
 
     def strings(self, path: Path, first: int, last: int) -> Strings:
         column = self._column(path)
@@ -57,130 +75,148 @@ class ArrowColumns:
 
     def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
         column = self._column(path)
-        if not isinstance(column, list) and column is not None and _is_list(column.type):
-            return _elements(column.slice(first, last - first))
-        values = column[first:last] if isinstance(column, list) else []
-        return ValueColumns(len(values), lambda _: values).elements(path, 0, len(values))
+        if isinstance(column, list):
+            return value_elements(column[first:last], lambda row: self._place(first + row))
+        if column is None or not is_list(column.type):
+            return value_elements((), self._place)
+        return _elements(column.slice(first, last - first), lambda row: self._place(first + row))
 
     def value(self, path: Path, event: int) -> Any:
         column = self._column(path)
         if column is None:
             return MISSING
-        return column[event] if isinstance(column, list) else _value(column[event])
+        if isinstance(column, list):
+            return column[event]
+        with _reading(path):
+            return read_value(column[event])
 
     def _column(self, path: Path) -> Any:
         if path not in self._resolved:
-            self._resolved[path] = self._resolve(path)
+            with _reading(path):
+                self._resolved[path] = self._resolve(path)
         return self._resolved[path]
 
 
-def arrow_columns(batch: pa.RecordBatch, layout: str) -> ArrowColumns:
-    """The columns of `batch`; `layout` says whether its columns are those of events or of their data."""
+class ElementColumns(ArrowColumns):
+    """Elements of lists. An element, at the empty path, cannot be missing: it is null."""
+
+    def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
+        ranks = super().ranks(path, line, first, last)
+        return ranks if path else np.where(ranks == MISSING_RANK, np.int32(NULL_RANK), ranks)
+
+    def value(self, path: Path, event: int) -> Any:
+        value = super().value(path, event)
+        return value if path else as_element(value)
+
+
+def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0) -> ArrowColumns:
+    """The columns of `batch`, which `before` rows come before.
+
+    `layout` says whether its columns are those of events or of their data.
+    """
+
+    def place(row: int) -> str:
+        return f"row {before + row}"
+
+    def column(name: str) -> pa.Array | None:
+        at = _position(batch.schema, name)
+        return None if at is None else _unfolded(batch.column(at))
+
+    @cache
+    def documents() -> list[Any]:
+        return read_rows(column(DATA), read_document, place)
+
+    def envelope(name: str) -> pa.Array | list[Any] | None:
+        found = column(name) if layout == "event" else None
+        return _priorities(found, batch.num_rows) if name == "priority" else _below(found, (), place)
 
     def resolve(path: Path) -> pa.Array | list[Any] | None:
-        if layout == "flat" and path[0] != DATA:
-            return None
-        names = path[1:] if layout == "flat" else path
-        at = batch.schema.get_field_index(names[0])
-        column = batch.column(at) if at >= 0 else None
-        if path == ("priority",):
-            return _with_default(column, batch.num_rows)
-        if layout == "event" and path[0] == DATA and column is not None and not pa.types.is_struct(column.type):
-            return _walked(_decoded(column), names[1:])
-        return _below(column, names[1:])
+        if path[0] != DATA:
+            return envelope(path[0])
+        if layout == "flat":
+            return _below(column(path[1]), path[2:], place)
+        data = column(DATA)
+        if data is not None and is_encoded(data.type):
+            return _walked(documents(), path[1:])
+        if data is not None and not _holds_names(data.type):
+            raise InvalidEvent(f"must be a struct, a map, JSON text or msgpack, not a column of {data.type}", DATA)
+        return _below(data, path[1:], place)
 
-    return ArrowColumns(batch.num_rows, resolve)
+    return ArrowColumns(batch.num_rows, resolve, place)
 
 
-def _elements(lists: pa.Array) -> tuple[NDArray[np.int64], Columns]:
-    """The elements of a list column; a null among them is null, since an element cannot be missing."""
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever Arrow cannot do with the column at `path` is an InvalidEvent."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InvalidEvent(f"the column cannot be read: {error}", ".".join(path)) from error
+
+
+def _elements(lists: pa.Array, place: Place) -> tuple[NDArray[np.int64], Columns]:
+    """The elements of a list column, as `Columns.elements` gives them."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    elements = lists.flatten()
+    elements = _unfolded(lists.flatten())
     owners = np.repeat(np.arange(len(lists)), lengths)
-    if elements.null_count:
-        return owners, element_columns([None if value is MISSING else value for value in _python(elements)])
-    return owners, ArrowColumns(len(elements), lambda path: _below(elements, path))
+
+    def element_place(row: int) -> str:
+        return place(int(owners[row]))
+
+    return owners, ElementColumns(len(elements), lambda path: _below(elements, path, element_place), element_place)
 
 
-def _below(column: pa.Array | None, names: Path) -> pa.Array | list[Any] | None:
+def _below(column: pa.Array | None, names: Path, place: Place) -> pa.Array | list[Any] | None:
     """The column at `names` below `column`; None where it is missing throughout."""
     for depth, name in enumerate(names):
         if column is None:
             return None
-        if _is_json(column.type) or pa.types.is_map(column.type):
-            return _walked(_python(column), names[depth:])
-        if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
-            return None
-        column = pc.struct_field(column, name)
-    return _python(column) if column is not None and _is_json(column.type) else column
+        if is_json(column.type) or pa.types.is_map(column.type):
+            return _walked(read_rows(column, read_value, place), names[depth:])
+        at = _position(column.type, name) if pa.types.is_struct(column.type) else None
+        column = None if at is None else _unfolded(pc.struct_field(column, [at]))
+    return read_rows(column, read_value, place) if column is not None and is_json(column.type) else column
 
 
-def _with_default(column: pa.Array | None, count: int) -> pa.Array:
-    if column is None:
+def _position(fields: pa.Schema | pa.StructType, name: str) -> int | None:
+    """Where the field `name` is, if there is one; InvalidEvent where there are more."""
+    found = fields.get_all_field_indices(name)
+    if len(found) > 1:
+        raise InvalidEvent(f"there are {len(found)} columns of this name", name)
+    return found[0] if found else None
+
+
+def _unfolded(column: pa.Array) -> pa.Array:
+    """`column`, but lists, maps and structs that a dictionary holds are in their places."""
+    folded = pa.types.is_dictionary(column.type) and pa.types.is_nested(column.type.value_type)
+    return column.dictionary_decode() if folded else column
+
+
+def _priorities(column: pa.Array | None, count: int) -> pa.Array:
+    """Priorities, the default where none is given."""
+    if column is None or pa.types.is_null(column.type):
         return pa.array(np.full(count, DEFAULT_PRIORITY, np.int64))
-    return column.fill_null(DEFAULT_PRIORITY)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+        raise pa.ArrowNotImplementedError(f"priorities are numbers, not {column.type}")
+    return pc.if_else(pc.is_finite(column).fill_null(False), column, pa.scalar(DEFAULT_PRIORITY, column.type))
 
 
 def _walked(values: list[Any], names: Path) -> list[Any]:
     return [walk(value, names) for value in values]
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _is_json(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.JsonType)
-
-
-def _python(column: pa.Array) -> list[Any]:
-    if _is_json(column.type):
-        return _decoded(column.storage)
-    return [_value(scalar) for scalar in column]
-
-
-def _decoded(column: pa.Array) -> list[Any]:
-    """The documents of a column of JSON text or msgpack bytes; a null is missing."""
-    if _is_json(column.type):
-        column = column.storage
-    out = []
-    for row, text in enumerate(column.to_pylist()):
-        if text is None:
-            out.append(MISSING)
-            continue
-        try:
-            is_json = isinstance(text, str) or text[:1] in b'{[" \t\r\n' or not text
-            out.append(msgspec.json.decode(text) if is_json else msgspec.msgpack.decode(text))
-        except msgspec.DecodeError as error:
-            raise InvalidEvent(f"row {row} is neither JSON nor msgpack: {error}", DATA) from error
-    return out
-
-
-def _value(scalar: pa.Scalar) -> Any:
-    """An Arrow scalar as a value of an event, or MISSING."""
-    if not scalar.is_valid:
-        return MISSING
-    kind = scalar.type
-    if pa.types.is_temporal(kind):
-        return scalar.cast(pa.timestamp("us")).value
-    value = scalar.as_py()
-    return _without_nulls(dict(value) if pa.types.is_map(kind) else value)
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
-    return value
+def _holds_names(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind) or pa.types.is_map(kind) or pa.types.is_null(kind))
 
 
 def _strings(column: pa.Array) -> Strings:
     if not pa.types.is_dictionary(column.type):
-        if not _is_text(column.type):
+        if not is_text(column.type):
             return strings_of([None] * len(column))
         column = column.dictionary_encode()
-    if not _is_text(column.type.value_type):
+    if not is_text(column.type.value_type):
         return strings_of([None] * len(column))
     codes = column.indices.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False)
     distinct = column.dictionary.cast(pa.large_string()).fill_null("")
@@ -189,10 +225,6 @@ def _strings(column: pa.Array) -> Strings:
         return strings_of([None] * len(column))
     start, end = int(offsets[0]), int(offsets[-1])
     return Strings(text[start:end], offsets - start, codes)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _buffers(column: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
@@ -220,7 +252,7 @@ def _ranks(column: pa.Array, line: Line) -> Ranks:
     elif pa.types.is_boolean(kind):
         ranks = np.where(column.fill_null(False).to_numpy(zero_copy_only=False), TRUE_RANK, FALSE_RANK).astype(np.int32)
     elif pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        ranks = line.rank_ints(_whole(column))
+        ranks = line.rank_ints(whole_numbers(column))
     else:
         ranks = np.full(len(column), _container(kind), np.int32)
     if column.null_count:
@@ -228,20 +260,14 @@ def _ranks(column: pa.Array, line: Line) -> Ranks:
     return ranks
 
 
-def _whole(column: pa.Array) -> NDArray[np.int64]:
-    if not pa.types.is_integer(column.type):
-        column = column.cast(pa.timestamp("us")).cast(pa.int64())
-    return column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
 def _container(kind: pa.DataType) -> int:
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return MAP_RANK
-    if _is_list(kind):
+    if is_list(kind):
         return LIST_RANK
     if pa.types.is_null(kind):
         return MISSING_RANK
-    raise pa.ArrowNotImplementedError("cast it to a number, a string or a timestamp")
+    raise unknown_kind(kind)
 
 
 def _dictionary_ranks(column: pa.DictionaryArray, line: Line) -> Ranks:

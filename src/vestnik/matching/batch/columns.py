@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vestnik.errors import InvalidEvent
 from vestnik.matching.batch.lines import Line, Ranks
+from vestnik.model.events import Event
+from vestnik.model.frozen import MAX_INT, MIN_INT
 from vestnik.model.spaces import DATA, EVENT, Path, walk
 from vestnik.model.values import MISSING
 
-if TYPE_CHECKING:
-    from vestnik.model.events import Event
+_PLAIN = Event("plain", id="plain")
+DEFAULT_SOURCE, DEFAULT_PRIORITY = _PLAIN.source, _PLAIN.priority
+"""What an event has that says nothing else."""
+
+UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What decoders raise for text or bytes that they cannot read."""
+
+Place: TypeAlias = Callable[[int], str]
+"""Says for messages where a row was read."""
 
 
 class Strings(NamedTuple):
@@ -47,11 +58,12 @@ class Columns(Protocol):
 
 
 class ValueColumns:
-    """Columns of Python values, each made by `read` when it is first needed."""
+    """Columns of Python values, each made by `read` when it is first needed; `place` says where a row was read."""
 
-    def __init__(self, count: int, read: Callable[[Path], Sequence[Any]]) -> None:
+    def __init__(self, count: int, read: Callable[[Path], Sequence[Any]], place: Place) -> None:
         self._count = count
         self._read = read
+        self._place = place
         self._columns: dict[Path, Sequence[Any]] = {}
 
     def __len__(self) -> int:
@@ -63,18 +75,25 @@ class ValueColumns:
         return self._columns[path]
 
     def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
-        return line.rank_values(self._column(path)[first:last])
+        return ranked(self._column(path)[first:last], line, path, lambda row: self._place(first + row))
 
     def strings(self, path: Path, first: int, last: int) -> Strings:
         return strings_of(self._column(path)[first:last])
 
     def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
-        lists = [value if isinstance(value, list) else () for value in self._column(path)[first:last]]
-        owners = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.int64, len(lists)))
-        return owners, element_columns([element for values in lists for element in values])
+        return value_elements(self._column(path)[first:last], lambda row: self._place(first + row))
 
     def value(self, path: Path, event: int) -> Any:
         return self._column(path)[event]
+
+
+def ranked(values: Sequence[Any], line: Line, path: Path, place: Place) -> Ranks:
+    """The ranks of `values`, which are at `path`; InvalidEvent for the first integer that no event can hold."""
+    try:
+        return line.rank_values(values)
+    except OverflowError as error:
+        row = next(row for row, value in enumerate(values) if type(value) is int and not MIN_INT <= value <= MAX_INT)
+        raise InvalidEvent(f"an integer beyond 64 bits ({place(row)})", ".".join(path)) from error
 
 
 def strings_of(values: Sequence[Any]) -> Strings:
@@ -95,12 +114,17 @@ def event_columns(events: Sequence[Event]) -> ValueColumns:
             return _below(data, path[1:])
         return [EVENT.read(event, path) for event in events]
 
-    return ValueColumns(len(events), read)
+    return ValueColumns(len(events), read, "event {}".format)
 
 
-def element_columns(elements: list[Any]) -> ValueColumns:
-    """The columns of elements of lists; the empty path is the element itself."""
-    return ValueColumns(len(elements), lambda path: _below(elements, path) if path else elements)
+def value_elements(values: Sequence[Any], place: Place) -> tuple[NDArray[np.int64], Columns]:
+    """The elements of the lists among `values`, as `Columns.elements` gives them."""
+    lists = [value if isinstance(value, list) else () for value in values]
+    owners = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.int64, len(lists)))
+    elements = [element for inner in lists for element in inner]
+    return owners, ValueColumns(
+        len(elements), lambda path: _below(elements, path) if path else elements, lambda row: place(int(owners[row]))
+    )
 
 
 def _below(values: Sequence[Any], names: Path) -> list[Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +18,8 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.batch.columns import ValueColumns
+from vestnik.matching.batch.columns import DEFAULT_PRIORITY, DEFAULT_SOURCE, UNREADABLE, Place, ValueColumns
+from vestnik.model.frozen import kind_name
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.times import parse_rfc3339
 from vestnik.model.values import MISSING
@@ -25,13 +28,9 @@ BYTES_AT_ONCE = 1 << 22
 LINES_AT_ONCE = 1 << 12
 
 _RENAMED = {"seq": "sequence", "not_before": "notbefore"}
-_CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "time": parse_rfc3339,
-    "not_before": parse_rfc3339,
-    "expires": parse_rfc3339,
-    "seq": int,
-    "priority": lambda value: 4 if value is MISSING else value,
-}
+"""Names in CloudEvents form, which gives its version, of attributes that have their own names in the short form."""
+_FORM = "specversion"
+_DEFAULTS = {"source": DEFAULT_SOURCE, "priority": DEFAULT_PRIORITY}
 
 
 class DocumentReader:
@@ -40,39 +39,41 @@ class DocumentReader:
     def __init__(self, paths: Iterable[Path], layout: str) -> None:
         self._flat = layout == "flat"
         wanted = [path for path in paths if not self._flat or path[0] == DATA]
-        self._shape = _Shape([self._in_document(path) for path in wanted])
+        self._shape = _Shape([inside for path in wanted for inside in self._in_document(path)])
         self._decoder = msgspec.json.Decoder(self._shape.struct)
 
     def read(self, lines: bytes | str | Sequence[bytes | str]) -> Iterator[ValueColumns]:
         """The columns of the documents, one a line, some at a time; blank lines are passed over."""
         before = 0
         for text in _pieces(lines):
-            yield self._columns(self._decode(text, before))
+            yield self._columns(self._decode(text, before), partial(_line_of, text, before))
             before += text.count(b"\n")
 
-    def _columns(self, documents: list[Any]) -> ValueColumns:
+    def _columns(self, documents: list[Any], place: Place) -> ValueColumns:
         levels: dict[Path, Sequence[Any]] = {(): documents}
 
         def column(path: Path) -> Sequence[Any]:
             if self._flat and path[0] != DATA:
-                return [MISSING] * len(documents)
-            values = self._shape.column(levels, self._in_document(path))
-            convert = None if path[0] == DATA else _CONVERTED.get(path[0])
-            return values if convert is None else [_converted(convert, value) for value in values]
+                return [DEFAULT_PRIORITY if path == ("priority",) else MISSING] * len(documents)
+            values, *rest = [self._shape.column(levels, inside) for inside in self._in_document(path)]
+            if rest:
+                values = [short if form is MISSING else long for short, long, form in zip(values, *rest, strict=True)]
+            return values if path[0] == DATA else _attribute(path[0], values, place)
 
-        return ValueColumns(len(documents), column)
+        return ValueColumns(len(documents), column, place)
 
-    def _in_document(self, path: Path) -> Path:
+    def _in_document(self, path: Path) -> list[Path]:
+        """Where `path` is in a document: in the short form and, where that differs, in the other, and which it is."""
         if self._flat:
-            return path[1:]
-        return path if path[0] == DATA else (_RENAMED.get(path[0], path[0]),)
+            return [path[1:]]
+        return [path, (_RENAMED[path[0]],), (_FORM,)] if path[0] in _RENAMED else [path]
 
     def _decode(self, text: bytes, before: int) -> list[Any]:
         """The documents of `text`, which `before` lines come before; InvalidEvent names the line that is none."""
         try:
             with _collector_paused():
                 return self._decoder.decode_lines(text)
-        except (msgspec.DecodeError, UnicodeError):
+        except UNREADABLE:
             self._find_fault(text, before)
             raise
 
@@ -81,7 +82,7 @@ class DocumentReader:
             try:
                 if line.strip():
                     self._decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeError) as error:
+            except UNREADABLE as error:
                 raise InvalidEvent(f"line {number} is no event in JSON: {error}") from error
 
 
@@ -100,17 +101,22 @@ def _collector_paused() -> Iterator[None]:
 def _pieces(lines: bytes | str | Sequence[bytes | str]) -> Iterator[bytes]:
     """The text in pieces of whole lines: what one piece is decoded to is gone before the next."""
     if isinstance(lines, str):
-        lines = lines.encode()
+        lines = _utf8(lines)
     if not isinstance(lines, bytes):
         for first in range(0, len(lines), LINES_AT_ONCE):
             some = lines[first : first + LINES_AT_ONCE]
-            yield b"".join((line.encode() if isinstance(line, str) else line).rstrip(b"\n") + b"\n" for line in some)
+            yield b"".join((_utf8(line) if isinstance(line, str) else line).rstrip(b"\n") + b"\n" for line in some)
         return
     start = 0
     while start < len(lines):
         end = lines.find(b"\n", start + BYTES_AT_ONCE) + 1 or len(lines)
         yield lines[start:end]
         start = end
+
+
+def _utf8(text: str) -> bytes:
+    """`text` in UTF-8; a lone surrogate goes through to the decoder, which refuses it with its line."""
+    return text.encode(errors="surrogatepass")
 
 
 class _Shape:
@@ -156,5 +162,45 @@ class _Shape:
         return levels[path]
 
 
-def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
-    return value if value is MISSING and convert is not _CONVERTED["priority"] else convert(value)
+def _attribute(name: str, values: Sequence[Any], place: Place) -> list[Any]:
+    """The values of an envelope attribute as an event holds them; null counts as absent, as in `Event.from_json`."""
+    default, convert = _DEFAULTS.get(name, MISSING), _CONVERTED.get(name)
+    out = []
+    for row, value in enumerate(values):
+        if value is None or value is MISSING:
+            value = default
+        elif convert is not None:
+            try:
+                value = convert(value)
+            except ValueError as error:
+                raise InvalidEvent(f"{error} ({place(row)})", name) from error
+        out.append(value)
+    return out
+
+
+def _instant(value: object) -> int:
+    if not isinstance(value, str):
+        raise ValueError(f"a time is RFC 3339 text, not {kind_name(value)}")
+    return parse_rfc3339(value)
+
+
+def _sequence(value: object) -> int:
+    if type(value) is int:
+        return value
+    if not isinstance(value, str) or not value.isdecimal():
+        raise ValueError("a sequence number is an integer, or a string of digits in CloudEvents form")
+    return int(value)
+
+
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    "time": _instant,
+    "not_before": _instant,
+    "expires": _instant,
+    "seq": _sequence,
+}
+
+
+def _line_of(text: bytes, before: int, row: int) -> str:
+    """Where the document `row` of `text` is, which `before` lines come before."""
+    numbers = (number for number, line in enumerate(text.split(b"\n"), before + 1) if line.strip())
+    return f"line {next(islice(numbers, row, None))}"

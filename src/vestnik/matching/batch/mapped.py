@@ -14,10 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from vestnik.errors import VestnikError
+from vestnik.errors import InvalidIndex
 
-_MAGIC = b"vestnik-mapped-1"
+FORMAT = 2
+"""To be raised when what is written changes: objects of another release cannot be trusted to fit."""
+
+_NAME = b"vestnik-mapped-"
+_MAGIC = b"%s%04d" % (_NAME, FORMAT)
 _ALIGN = 64
+_CUT_SHORT = "is cut short: write it again"
 
 
 def write_mapped(path: str | PathLike[str], value: Any) -> None:
@@ -40,16 +45,17 @@ def write_mapped(path: str | PathLike[str], value: Any) -> None:
 
 
 def read_mapped(path: str | PathLike[str]) -> Any:
-    """The value that `write_mapped` wrote, its arrays mapped read-only; VestnikError for another file."""
+    """The value that `write_mapped` wrote, its arrays mapped read-only; InvalidIndex for another file."""
     data = memoryview(np.memmap(path, np.uint8, "r").data) if Path(path).stat().st_size else memoryview(b"")
     at = len(_MAGIC)
     if data[:at] != _MAGIC:
-        raise VestnikError(f"{path} is no file of mapped arrays")
+        ours = data[: len(_NAME)] == _NAME
+        raise InvalidIndex(path, "was written by another release: write it again" if ours else "is no saved index")
     try:
         head, count = struct.unpack_from("<2Q", data, at)
         sizes = struct.unpack_from(f"<{count}Q", data, at + 16)
     except struct.error:
-        raise _cut_short(path) from None
+        raise InvalidIndex(path, _CUT_SHORT) from None
     at += 16 + 8 * count
     buffers = []
     end = at + head
@@ -58,9 +64,5 @@ def read_mapped(path: str | PathLike[str]) -> Any:
         end = start + size
         buffers.append(data[start:end])
     if end > len(data):
-        raise _cut_short(path)
+        raise InvalidIndex(path, _CUT_SHORT)
     return pickle.loads(data[at : at + head], buffers=buffers)
-
-
-def _cut_short(path: str | PathLike[str]) -> VestnikError:
-    return VestnikError(f"{path} is cut short: write it again")
