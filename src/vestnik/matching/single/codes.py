@@ -8,6 +8,7 @@ that go on after seven bytes, integers between two doubles, numbers beyond 2**25
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf, nextafter
 from struct import Struct
 from typing import Any
@@ -26,6 +27,8 @@ _BELOW_FIRST = (768 << 52) - 1
 _END = (1 << 61) - 8
 """The numbers of doubles are below."""
 _BYTES = 7
+_SHORT = 32
+"""Strings shorter than this come again: their codes are remembered."""
 
 _to_bytes = Struct(">d").pack
 _to_bits: Callable[[bytes], tuple[int]] = Struct(">q").unpack
@@ -41,6 +44,8 @@ def number_code(value: Number) -> int:
 
 def _unusual(double: float, value: Number) -> int:
     """The code of a number that is negative, very large, very small, or no double."""
+    if value == -inf:
+        return NUMBERS
     if double > value:
         double = nextafter(double, -inf)
     size = _to_bits(_to_bytes(abs(double)))[0] - _BELOW_FIRST
@@ -52,10 +57,25 @@ def _unusual(double: float, value: Number) -> int:
 
 
 def string_code(text: str) -> int:
+    return string_codes(text)[0]
+
+
+def string_codes(text: str) -> tuple[int, int, bytes]:
+    """The code of a string, that of the string read backwards, and its bytes."""
+    return _short_codes(text) if len(text) < _SHORT else _codes(text)
+
+
+def _codes(text: str) -> tuple[int, int, bytes]:
     data = text.encode()
-    if len(data) < _BYTES:
-        return STRINGS + (int.from_bytes(data.ljust(_BYTES, b"\0"), "big") << 1) + (data[-1:] == b"\0")
-    return STRINGS + (int.from_bytes(data[:_BYTES], "big") << 1) + (len(data) > _BYTES or data[-1:] == b"\0")
+    return _code_of_bytes(data), _code_of_bytes(text[: -_BYTES - 2 : -1].encode()), data
+
+
+_short_codes = lru_cache(4096)(_codes)
+
+
+def _code_of_bytes(data: bytes) -> int:
+    number = int.from_bytes(data[:_BYTES].ljust(_BYTES, b"\0"), "big")
+    return STRINGS + 2 * number + (len(data) > _BYTES or data[-1:] == b"\0")
 
 
 def code_of_other(value: Any) -> int:

@@ -19,7 +19,8 @@ _DOUBT_BITS = (1 << COUNT) - 1
 def scan(store: Store, event: Reading) -> list[int]:
     """As `plain_scan`."""
     if store.views is None:
-        store.views = np.frombuffer(store.heads, np.int32), np.frombuffer(store.records, np.int64)
+        heads = np.frombuffer(store.heads, np.int32)
+        store.views = heads.reshape(-1, HEAD), np.frombuffer(store.records, np.int64)
     heads, records = store.views
     most = 0
     asked = event.codes.copy()
@@ -36,13 +37,17 @@ def scan(store: Store, event: Reading) -> list[int]:
 @njit(cache=True, nogil=True)
 def _scan(heads: Any, records: Any, asked: Any, columns: int, text: Any, found: Any) -> int:
     """`asked` has the code of each column, then where each block is and its size."""
-    candidates = 0
+    coarse = np.empty(columns, np.int32)
+    for column in range(columns):
+        coarse[column] = asked[column] >> COARSE
+    candidates = np.uint64(0)  # numbers that have no sign: so no index is looked at for counting from the end
     for b in range(columns, len(asked), 2):
-        for at in range(HEAD * asked[b], HEAD * (asked[b] + asked[b + 1]), HEAD):
-            one, two = asked[heads[at]] >> COARSE, asked[heads[at + 3]] >> COARSE
-            found[candidates] = heads[at + RECORD]  # stays where it passes: to branch here would cost more
-            passes = (one >= heads[at + 1]) & (one <= heads[at + 2])
-            candidates += passes & (two >= heads[at + 4]) & (two <= heads[at + 5])
+        for at in range(np.uint64(asked[b]), np.uint64(asked[b] + asked[b + 1])):
+            head = heads[at]
+            one, two = coarse[np.uint32(head[0])], coarse[np.uint32(head[3])]
+            found[candidates] = head[RECORD]  # stays where it passes: to branch here would cost more
+            passes = (one >= head[1]) & (one <= head[2]) & (two >= head[4]) & (two <= head[5])
+            candidates += np.uint64(passes)
     count = 0
     for i in range(candidates):
         at = found[i]

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.matching.single import codes
 from vestnik.matching.single.buckets import Bucket
-from vestnik.matching.single.codes import code_of_other, number_code, string_code
+from vestnik.matching.single.codes import code_of_other, number_code, string_codes
 from vestnik.matching.single.store import TEXT_AT, Block
 from vestnik.model.events import Event
 from vestnik.model.spaces import DATA
@@ -172,12 +172,8 @@ def _visit(node: Node, value: Any, into: Reading) -> None:
     of = type(value)
     key = value
     if of is str:
-        if forward:
-            codes[forward] = string_code(value)
-        if backward:
-            codes[backward] = string_code(value[::-1])
+        codes[forward], codes[backward], data = string_codes(value)
         if content:
-            data = value.encode()
             codes[content] = len(text) << TEXT_AT | len(data)
             text += data
     else:

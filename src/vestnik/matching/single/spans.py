@@ -6,7 +6,6 @@ set may have some of the values that share this code and not others. What string
 
 from __future__ import annotations
 
-from math import inf
 from typing import NamedTuple, TypeAlias
 
 from vestnik.matching.single.codes import (
@@ -119,32 +118,28 @@ def _starting_with(text: str) -> StringCuts:
 
 
 def _numbers(cuts: NumberCuts) -> tuple[list[Span], int]:
-    return _between([(NUMBERS if value == -inf else number_code(value), side) for value, side in cuts], _NUMBERS_END)
+    return _between([(number_code(value), side) for value, side in cuts], _NUMBERS_END)
 
 
 def _strings(cuts: StringCuts) -> tuple[list[Span], int]:
-    return _between([_string_cut(cut) for cut in cuts], GREATEST)
-
-
-def _string_cut(cut: str) -> tuple[int, int]:
-    """A cut just before (0) or just after (1) a string, as the code of the string and the side."""
-    return (string_code(cut[:-1]), 1) if cut[-1:] == "\0" else (string_code(cut), 0)
+    """A cut after a string is the string with U+0000 behind it."""
+    sides = [(string_code(cut[:-1]), 1) if cut[-1:] == "\0" else (string_code(cut), 0) for cut in cuts]
+    return _between(sides, GREATEST)
 
 
 def _between(cuts: list[tuple[int, int]], last: int) -> tuple[list[Span], int]:
-    """The spans from cut to cut, to `last` where the number of cuts is odd."""
+    """The spans from cut to cut, to `last` where no cut is left. A cut lies before (0) or after (1) a code."""
     doubt = SURE
     ends: list[int] = []
-    for number, (code, side) in enumerate(cuts):
+    for code, side in cuts:
         if code & 1:
             doubt = UNSURE_AT_ENDS
             ends.append(code)
         else:
-            ends.append(code + side - (number & 1))
+            ends.append(code + side - (len(ends) & 1))
     if len(cuts) & 1:
         ends.append(last)
-    pairs = iter(ends)
-    return [(low, high) for low, high in zip(pairs, pairs, strict=True) if low <= high], doubt
+    return [span for span in zip(ends[::2], ends[1::2], strict=True) if span[0] <= span[1]], doubt
 
 
 def _joined(spans: list[Span]) -> list[Span]:

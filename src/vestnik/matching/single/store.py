@@ -22,6 +22,8 @@ RECORD = 6
 COARSE = 32
 """Bits of a code that a head leaves out."""
 
+PAGE = 128 * HEAD
+"""Memory is taken in multiples of this."""
 ROW = 16
 """Where in the first number of a record its row begins; the number of constraints is below."""
 COLUMN, COUNT = 32, 2
@@ -142,6 +144,7 @@ def opened(header: int) -> tuple[int, int, int]:
 
 
 def _larger(old: array[int], size: int) -> array[int]:
-    new = array(old.typecode, bytes(old.itemsize * max(size, len(old) * 3 // 2, 1024)))
+    pages = max(size, len(old) * 3 // 2) // PAGE + 1
+    new = array(old.typecode, bytes(old.itemsize * PAGE * pages))
     new[: len(old)] = old
     return new
