@@ -17,8 +17,6 @@ from vestnik.model.regular.automata import Automaton
 from vestnik.model.regular.patterns import compile_glob, compile_like
 from vestnik.model.regular.regex import compile_regex
 
-MAX_CUTS = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -168,7 +166,7 @@ def _automaton(strings: StringSet) -> Automaton:
 
 
 def _of_automaton(automaton: Automaton, origin: Expression) -> StringSet:
-    found = automaton.intervals(MAX_CUTS)
+    found = automaton.intervals()
     if found is None:
         return StringSet((), automaton, origin)
     return StringSet(tuple(cut for pair in found for cut in pair if cut is not None))

@@ -10,6 +10,7 @@ from vestnik.model.regular.expressions import Expression
 from vestnik.model.regular.nfa import compile_expression
 from vestnik.model.regular.tables import END, Budget, Row, Table, after, canonical, numbered
 
+MAX_CUTS = 4096  # end points of intervals up to which a set is given as such
 _MEMO = 256  # characters that a state remembers the move of
 _DEAD = (-1, -1)  # stands for all pairs of states one of which accepts nothing more
 _PREFERRED = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./ "
@@ -95,9 +96,6 @@ class Automaton:
     def union(self, other: Automaton) -> Automaton:
         return self.complement().intersection(other.complement()).complement()
 
-    def difference(self, other: Automaton) -> Automaton:
-        return self.intersection(other.complement())
-
     def intersection(self, other: Automaton) -> Automaton:
         if self.is_empty or other.is_universal or self == other:
             return self
@@ -150,7 +148,7 @@ class Automaton:
         near = [chr(code) for start, end in ranges for code in range(start, min(end, start + 64))]
         return next(filter(str.isprintable, near), near[0])
 
-    def intervals(self, limit: int = 4096) -> tuple[tuple[str, str | None], ...] | None:
+    def intervals(self, limit: int = MAX_CUTS) -> tuple[tuple[str, str | None], ...] | None:
         """The set as sorted, disjoint, non-adjacent intervals [low, high) in code-point order; None is no end.
 
         None if there is no such list with at most `limit` end points. The answer depends on the set alone.
