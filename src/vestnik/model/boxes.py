@@ -50,7 +50,7 @@ EVERYTHING = Box()
 
 def make_box(space: Space, sets: Mapping[Path, ValueSet], literals: frozenset[Literal] = frozenset()) -> Box | None:
     """The box in its one form, or None where it cannot be satisfied."""
-    spend()
+    spend(1 + len(sets) // 2)
     kept = {path: space.clip(path, values) for path, values in sets.items()}
     for path, atom, holds in literals:
         if holds:

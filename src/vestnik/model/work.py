@@ -15,6 +15,9 @@ from typing import TypeVar
 from vestnik.errors import FilterTooComplex
 
 QUESTION = 20_000
+"""Steps that one answer may cost."""
+MAKING = 200_000
+"""Steps that one filter may cost: to read it, or to make it of others."""
 
 Answer = TypeVar("Answer")
 
@@ -23,7 +26,8 @@ class _Budget:
     __slots__ = ("allowed", "left")
 
     def __init__(self, allowed: int) -> None:
-        self.allowed = self.left = allowed
+        self.allowed = allowed
+        self.left: float = allowed
 
 
 _budget: ContextVar[_Budget | None] = ContextVar("vestnik_work", default=None)
@@ -42,7 +46,7 @@ def bounded(allowed: int) -> Iterator[None]:
         _budget.reset(token)
 
 
-def spend(steps: int = 1) -> None:
+def spend(steps: float = 1) -> None:
     """Count `steps` against the bound in force, if any."""
     budget = _budget.get()
     if budget is not None:

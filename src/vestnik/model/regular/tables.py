@@ -10,14 +10,19 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from vestnik.errors import FilterTooComplex
+from vestnik.model.work import spend
 
 STEPS = 500_000
+STEPS_OF_ONE = 25  # construction steps that count as one of box algebra
 END = 0x110000  # one past the last code point
 SURROGATES, PAST_SURROGATES = 0xD800, 0xE000
 
 
 class Budget:
-    """Construction steps that are left; each stands for 100 to 300 nanoseconds of work."""
+    """Construction steps that are left for one automaton; each stands for 100 to 300 nanoseconds of work.
+
+    They count against the bound on the whole work, too.
+    """
 
     __slots__ = ("left",)
 
@@ -28,6 +33,7 @@ class Budget:
         self.left -= steps
         if self.left < 0:
             raise FilterTooComplex("automaton construction steps", STEPS)
+        spend(steps / STEPS_OF_ONE)
 
 
 class Table(NamedTuple):
