@@ -89,9 +89,9 @@ def intervals(cuts: tuple[Cut, ...]) -> list[tuple[Cut, Cut | None]]:
 
 def tidy(value: Number) -> Number:
     """The one way to write a number: an int where it is integral and fits 64 bits, else a float."""
-    if isinstance(value, float) and value.is_integer() and -(2**63) <= value < 2**63:
-        return int(value)
-    return value
+    if not -(2**63) <= value < 2**63:
+        return float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def number_points(values: Iterable[Number]) -> NumberCuts:

@@ -63,6 +63,15 @@ def plain_text(value: object, path: str) -> str:
     return value if type(value) is str else str.__str__(value)
 
 
+def is_scalar(value: object) -> bool:
+    """Whether `value` is null, a boolean, a number or a string that event data can hold."""
+    if isinstance(value, str):
+        return not _has_surrogate(value)
+    if isinstance(value, float):
+        return value - value == 0.0
+    return value is None or (isinstance(value, int) and MIN_INT <= value <= MAX_INT)
+
+
 def kind_name(value: object) -> str:
     """How a message names the kind of `value`."""
     return "null" if value is None else type(value).__name__

@@ -11,6 +11,7 @@ from typing import Any, Final
 from vestnik.errors import FilterError
 from vestnik.model import values
 from vestnik.model.boxes import make_box
+from vestnik.model.frozen import is_scalar
 from vestnik.model.regions import Region
 from vestnik.model.spaces import DATA, EVENT, Path
 from vestnik.model.values import ValueSet
@@ -50,12 +51,6 @@ def _position(index: int, wanted: Any) -> ValueSet:
         return values.PRESENT
     if isinstance(wanted, type) and wanted in _FORMALS:
         return _FORMALS[wanted]
-    if wanted is None or isinstance(wanted, str | bool) or _is_number(wanted):
+    if is_scalar(wanted):
         return values.value_points([wanted])
     raise FilterError(f"position {index} of a template is a value, a type or ANY, not {wanted!r}")
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, float):
-        return value - value == 0
-    return isinstance(value, int) and -(2**63) <= value < 2**63
