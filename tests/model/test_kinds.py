@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from vestnik import Event, Filter, FilterError, FilterSyntaxError
+from vestnik import Event, Filter, FilterSyntaxError, UnknownKind
 from vestnik.model import kinds
 from vestnik.model.kinds import ConstraintKind, Literals, known_kinds, register_kind
 from vestnik.model.values import MAP, NUMBER, ValueSet
@@ -259,21 +259,51 @@ def test_kinds_are_registered_once_under_a_name_in_capitals() -> None:
     assert {"OVERLAPS", "WITHIN", "ODD"} <= known_kinds()
     register_kind(Within())
 
-    class Impostor(ConstraintKind):
+    class Impostor(Odd):
         name: ClassVar[str] = "WITHIN"
 
     with pytest.raises(ValueError, match="registered already, by Within"):
         register_kind(Impostor())
-    for name in ("within", "WITH IN", "", "1X"):
-        with pytest.raises(ValueError, match="identifier in capitals"):
-            register_kind(type("Named", (ConstraintKind,), {"name": name})())
+    for name in ("within", "WITH IN", "", "1X", "LIKE", "TRUE"):
+        with pytest.raises(ValueError, match="identifier in capitals and no keyword"):
+            register_kind(type("Named", (Odd,), {"name": name})())
 
 
-def test_plain_data_with_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = parse(BERLIN).to_dict()
+def test_a_class_that_is_run_again_is_registered_again() -> None:
+    def run() -> ConstraintKind:
+        class Even(Odd):
+            name: ClassVar[str] = "EVEN"
+
+            def matches(self, value: Any, *literals: Any) -> bool:
+                return not super().matches(value, *literals)
+
+        return Even()
+
+    first, second = run(), run()
+    assert type(first) is not type(second)
+    register_kind(first)
+    register_kind(second)
+    assert parse("EVEN(n)").matches(Event("t", {"n": 2}))
+
+
+def test_a_kind_must_say_what_it_matches() -> None:
+    with pytest.raises(TypeError, match="matches"):
+        type("Silent", (ConstraintKind,), {"name": "SILENT"})()
+
+
+def test_a_kind_that_is_not_known_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = parse(BERLIN)
+    data, other = wanted.to_dict(), parse(PARIS)
     monkeypatch.delitem(kinds._registered, "WITHIN")
-    with pytest.raises(FilterError, match="WITHIN"):
-        Filter.from_dict(data)
+    for ask in (
+        lambda: Filter.from_dict(data),
+        lambda: wanted.matches(at("Berlin")),
+        lambda: wanted.covers(other),
+        lambda: wanted & other,
+    ):
+        with pytest.raises(UnknownKind, match=r"^the constraint kind WITHIN is not known here") as caught:
+            ask()
+        assert caught.value.name == pickle.loads(pickle.dumps(caught.value)).name == "WITHIN"
 
 
 # --- OVERLAPS ---
@@ -330,3 +360,10 @@ def test_overlaps_quotes_its_filter() -> None:
 def test_what_is_wrong_in_the_quoted_filter_is_said() -> None:
     with pytest.raises(FilterSyntaxError, match="column 4: expected a value"):
         parse("OVERLAPS(filter, 'a =')")
+
+
+def test_overlaps_does_not_read_a_filter_of_too_many_boxes() -> None:
+    boxes = [{"sets": [[["data", f"a{i}"], {"flags": 2}], [["data", "b"], {"flags": 2}]]} for i in range(257)]
+    wanted = parse("OVERLAPS(filter, 'TRUE')")
+    assert wanted.matches(subscription({"boxes": boxes[:256]}))
+    assert not wanted.matches(subscription({"boxes": boxes}))

@@ -7,28 +7,31 @@ no, `overlaps` may say yes). Register an instance once per process with `registe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from vestnik.errors import UnknownKind
 from vestnik.model.cuts import tidy
+from vestnik.model.lexer import KEYWORDS
 from vestnik.model.values import PRESENT, ValueSet
 
 Literals: TypeAlias = tuple[str | int | float | bool | None, ...]
 
 
-class ConstraintKind:
+class ConstraintKind(ABC):
     """Subclass, set `name`, override `matches`, and what else the kind knows about itself."""
 
     name: ClassVar[str]
     domain: ClassVar[ValueSet] = PRESENT
     """No value outside the domain satisfies the kind; a missing path never does."""
 
-    def check(self, *literals: Any) -> None:
+    def check(self, *literals: Any) -> None:  # noqa: B027
         """Raise ValueError, saying what was expected, where `literals` make no constraint."""
 
+    @abstractmethod
     def matches(self, value: Any, *literals: Any) -> bool:
         """Whether `value`, which is in the domain, satisfies the constraint. Pure and total."""
-        raise NotImplementedError
 
     def covers(self, wide: Literals, narrow: Literals) -> bool:
         """Whether every value that satisfies `narrow` satisfies `wide`, as far as known; the same literals do."""
@@ -57,20 +60,18 @@ class Atom:
         return repr(self) < repr(other)
 
     def matches(self, value: Any) -> bool:
-        kind = _registered[self.kind]
+        kind = _kind(self.kind)
         return kind.domain.contains(value) and kind.matches(value, *self.literals)
 
     @property
     def domain(self) -> ValueSet:
-        return _registered[self.kind].domain
+        return _kind(self.kind).domain
 
     def covers(self, narrow: Atom) -> bool:
-        return self == narrow or (
-            self.kind == narrow.kind and _registered[self.kind].covers(self.literals, narrow.literals)
-        )
+        return self == narrow or (self.kind == narrow.kind and _kind(self.kind).covers(self.literals, narrow.literals))
 
     def overlaps(self, other: Atom) -> bool:
-        return self.kind != other.kind or _registered[self.kind].overlaps(self.literals, other.literals)
+        return self.kind != other.kind or _kind(self.kind).overlaps(self.literals, other.literals)
 
 
 _registered: dict[str, ConstraintKind] = {}
@@ -79,12 +80,17 @@ _registered: dict[str, ConstraintKind] = {}
 def register_kind(kind: ConstraintKind) -> None:
     """Make `kind` known to the filter language of this process."""
     name = kind.name
-    if not name.isidentifier() or name != name.upper():
-        raise ValueError(f"the name of a constraint kind is an identifier in capitals, not {name!r}")
+    if not name.isidentifier() or name != name.upper() or name in KEYWORDS:
+        raise ValueError(f"the name of a constraint kind is an identifier in capitals and no keyword, not {name!r}")
     known = _registered.get(name)
-    if known is not None and type(known) is not type(kind):
+    if known is not None and _home(known) != _home(kind):
         raise ValueError(f"the constraint kind {name} is registered already, by {type(known).__qualname__}")
     _registered[name] = kind
+
+
+def _home(kind: ConstraintKind) -> tuple[str, str]:
+    """Where the class is written, which stays the same when the code is run again."""
+    return type(kind).__module__, type(kind).__qualname__
 
 
 def known_kinds() -> frozenset[str]:
@@ -92,9 +98,16 @@ def known_kinds() -> frozenset[str]:
     return frozenset(_registered)
 
 
+def _kind(name: str) -> ConstraintKind:
+    try:
+        return _registered[name]
+    except KeyError:
+        raise UnknownKind(name) from None
+
+
 def make_atom(name: str, literals: Literals) -> Atom:
-    """The checked constraint; KeyError for an unknown name, ValueError for wrong literals."""
-    kind = _registered[name.upper()]
+    """The checked constraint; UnknownKind for an unknown name, ValueError for wrong literals."""
+    kind = _kind(name.upper())
     try:
         kind.check(*literals)
     except TypeError as error:

@@ -5,33 +5,75 @@ Reading checks what it is given and brings it to normal form, since it comes fro
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from math import inf
 from typing import Any
 
-from vestnik.errors import FilterError, PatternError
+from vestnik.errors import FilterError, FilterTooComplex, PatternError, UnknownKind
 from vestnik.model import lists
 from vestnik.model.boxes import Box, make_box
 from vestnik.model.cuts import NUMBER_BOTTOM, NumberCut, tidy
-from vestnik.model.kinds import make_atom
+from vestnik.model.frozen import MAX_INT, is_scalar
+from vestnik.model.kinds import Literals, make_atom
 from vestnik.model.lists import ListBox, ListSet
 from vestnik.model.regions import Region
 from vestnik.model.spaces import ELEMENT, Path, Space
 from vestnik.model.strings import Combination, Expression, Pattern, StringSet
 from vestnik.model.values import ALL_FLAGS, ValueSet
 
+_WRONG = (PatternError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+
 
 def write_region(region: Region) -> dict[str, Any]:
     return {"boxes": [_write_box(box) for box in region.boxes]}
 
 
-def read_region(space: Space, data: Any) -> Region:
-    """The region that `write_region` gave `data` for; FilterError where it is nothing of the kind."""
+def read_region(space: Space, data: Any, most_boxes: int | None) -> Region:
+    """The region that `write_region` gave `data` for; FilterError, with the place, where it is nothing of the kind."""
     try:
-        boxes = [_read_box(space, box) for box in data["boxes"]]
-    except (PatternError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-        raise FilterError(f"this is no filter in plain data ({type(error).__name__}: {error})") from error
+        if most_boxes is not None and len(data["boxes"]) > most_boxes:
+            raise FilterTooComplex("boxes", most_boxes)
+        return _read_region(space, data)
+    except UnknownKind:
+        raise
+    except (*_WRONG, RecursionError) as error:
+        raise FilterError(f"this is no filter in plain data: {_reason(error)}") from error
+
+
+def _read_region(space: Space, data: Any) -> Region:
+    boxes = []
+    for number, box in enumerate(_list(data["boxes"])):
+        with _at(f"box {number}"):
+            boxes.append(_read_box(space, box))
     return Region.of(space, (box for box in boxes if box is not None))
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Say of what is wrong inside that it is at `place`."""
+    try:
+        yield
+    except UnknownKind:
+        raise
+    except _WRONG as error:
+        raise ValueError(f"{place}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ValueError | PatternError) else f"{type(error).__name__}: {error}"
+
+
+def _list(data: Any) -> Sequence[Any]:
+    if not isinstance(data, list | tuple):
+        raise ValueError(f"{data!r} is no list")
+    return data
+
+
+def _text(data: Any) -> str:
+    if not isinstance(data, str) or not is_scalar(data):
+        raise ValueError(f"{data!r} is no text")
+    return data
 
 
 def _write_box(box: Box) -> dict[str, Any]:
@@ -42,19 +84,31 @@ def _write_box(box: Box) -> dict[str, Any]:
 
 
 def _read_box(space: Space, data: Any) -> Box | None:
-    sets = {_read_path(space, path): _read_set(values) for path, values in data["sets"]}
+    sets: dict[Path, ValueSet] = {}
+    for names, values in _list(data["sets"]):
+        path = _read_path(space, names)
+        with _at(f"path {'.'.join(path) or '@'}"):
+            if path in sets:
+                raise ValueError("it is there twice")
+            sets[path] = _read_set(values)
     literals = frozenset(
-        (_read_path(space, path), make_atom(kind, tuple(given)), bool(holds))
-        for path, kind, given, holds in data.get("literals", ())
+        (_read_path(space, names), make_atom(_text(kind), _read_literals(given)), bool(holds))
+        for names, kind, given, holds in _list(data.get("literals", ()))
     )
     return make_box(space, sets, literals)
 
 
 def _read_path(space: Space, names: Any) -> Path:
-    path = tuple(names)
-    if not all(isinstance(name, str) for name in path) or not space.has(path):
+    path = tuple(map(_text, _list(names)))
+    if not space.has(path):
         raise ValueError(f"{names!r} is no path")
     return path
+
+
+def _read_literals(data: Any) -> Literals:
+    if not all(map(is_scalar, _list(data))):
+        raise ValueError(f"{data!r} are no literals")
+    return tuple(data)
 
 
 def _write_set(values: ValueSet) -> dict[str, Any]:
@@ -73,7 +127,7 @@ def _write_set(values: ValueSet) -> dict[str, Any]:
 def _read_set(data: Any) -> ValueSet:
     return ValueSet(
         int(data.get("flags", 0)) & ALL_FLAGS,
-        _rising([_read_number_cut(cut) for cut in data.get("numbers", ())]),
+        _rising([_read_number_cut(cut) for cut in _list(data.get("numbers", ()))]),
         StringSet.of(_read_strings(data.get("strings", ()))),
         _read_lists(data.get("lists", ())),
     )
@@ -83,13 +137,9 @@ def _read_number_cut(cut: Any) -> NumberCut:
     value, side = cut
     if value is None:
         return NUMBER_BOTTOM
-    if isinstance(value, bool) or not isinstance(value, int | float) or side not in (0, 1) or not _finite(value):
+    if isinstance(value, bool | str) or not (is_scalar(value) or value == MAX_INT + 1) or side not in (0, 1):
         raise ValueError(f"{cut!r} is no cut of the number line")
     return tidy(value), side
-
-
-def _finite(value: float) -> bool:
-    return -(2**63) <= value <= 2**63 if isinstance(value, int) else -inf < value < inf
 
 
 def _rising(cuts: list[Any]) -> tuple[Any, ...]:
@@ -108,15 +158,14 @@ def _write_strings(expression: Expression) -> Any:
 
 def _read_strings(data: Any) -> Expression:
     if not isinstance(data, dict):
-        if not all(isinstance(cut, str) for cut in data):
-            raise ValueError(f"{data!r} are no strings")
-        return _rising(list(data))
+        return _rising([_text(cut) for cut in _list(data)])
     verb = data["verb"]
     if verb in ("LIKE", "GLOB", "MATCHES"):
-        return Pattern(verb, str(data["text"]), data.get("escape"))
+        escape = data.get("escape")
+        return Pattern(verb, _text(data["text"]), None if escape is None else _text(escape))
     if verb not in ("AND", "OR", "NOT") or not data["parts"]:
         raise ValueError(f"{verb!r} is no combination of string sets")
-    return Combination(verb, tuple(_read_strings(part) for part in data["parts"]))
+    return Combination(verb, tuple(_read_strings(part) for part in _list(data["parts"])))
 
 
 def _write_list_box(box: ListBox) -> dict[str, Any]:
@@ -128,9 +177,9 @@ def _write_list_box(box: ListBox) -> dict[str, Any]:
 
 def _read_lists(data: Any) -> ListSet:
     found = lists.NO_LISTS
-    for box in data:
-        met = lists.every_element(read_region(ELEMENT, box["every"])) if "every" in box else lists.ALL_LISTS
-        for some in box["some"]:
-            met = lists.intersection(met, lists.some_element(read_region(ELEMENT, some)))
+    for box in _list(data):
+        met = lists.every_element(_read_region(ELEMENT, box["every"])) if "every" in box else lists.ALL_LISTS
+        for some in _list(box["some"]):
+            met = lists.intersection(met, lists.some_element(_read_region(ELEMENT, some)))
         found = lists.union(found, met)
     return found

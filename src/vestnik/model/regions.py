@@ -11,13 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from vestnik.errors import FilterTooComplex
 from vestnik.model.boxes import EVERYTHING, Box, covers, join, make_box, meet, subtract
 from vestnik.model.spaces import Path, Space
 from vestnik.model.values import ValueSet
 from vestnik.model.work import spend, within
-
-MAX_PRODUCT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +58,13 @@ class Region:
         return Region.of(self.space, (*self.boxes, *other.boxes))
 
     def intersection(self, other: Region) -> Region:
-        if len(self.boxes) * len(other.boxes) > MAX_PRODUCT:
-            raise FilterTooComplex("products of boxes", MAX_PRODUCT)
         met = (meet(self.space, a, b) for a in self.boxes for b in other.boxes)
         return Region.of(self.space, (box for box in met if box is not None))
 
     def complement(self) -> Region:
         rest = Region.everything(self.space)
         for box in self.boxes:
-            rest = rest.intersection(Region.of(self.space, (b for b in _denied(self.space, box))))
+            rest = rest.intersection(Region.of(self.space, _denied(self.space, box)))
         return rest
 
     def includes(self, other: Region) -> bool:

@@ -5,6 +5,7 @@ A space knows what can be at a path at all (its universe) and reads the value th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, TypeAlias
 
 from vestnik.model.cuts import string_range, whole_numbers
@@ -35,7 +36,7 @@ def walk(value: Any, path: Path) -> Any:
     return value
 
 
-class Space:
+class Space(ABC):
     """A space in which every path may hold anything, except those in `universes`.
 
     No constraint is on a path of less than `depth` names with something below it.
@@ -79,9 +80,9 @@ class Space:
             clipped = ValueSet(clipped.flags, clipped.numbers, strings, clipped.lists)
         return clipped
 
+    @abstractmethod
     def read(self, root: Any, path: Path) -> Any:
         """The value at `path` of `root`, or MISSING."""
-        raise NotImplementedError
 
 
 class _EventSpace(Space):
