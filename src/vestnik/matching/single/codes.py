@@ -57,7 +57,7 @@ def _unusual(double: float, value: Number) -> int:
 
 
 def string_code(text: str) -> int:
-    return string_codes(text)[0]
+    return _code_of_bytes(text.encode())
 
 
 def string_codes(text: str) -> tuple[int, int, bytes]:

@@ -129,6 +129,10 @@ def _strings(cuts: StringCuts) -> tuple[list[Span], int]:
 
 def _between(cuts: list[tuple[int, int]], last: int) -> tuple[list[Span], int]:
     """The spans from cut to cut, to `last` where no cut is left. A cut lies before (0) or after (1) a code."""
+    if len(cuts) == 2:
+        (low, after_low), (high, after_high) = cuts
+        if not (low | high) & 1:
+            return [(low + after_low, high + after_high - 1)], SURE
     doubt = SURE
     ends: list[int] = []
     for code, side in cuts:
