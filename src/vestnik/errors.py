@@ -56,14 +56,12 @@ class PatternError(FilterError):
         super().__init__(f"pattern {pattern!r} at position {position}: {reason}")
 
 
-class UnknownKind(FilterError, KeyError):
+class UnknownKind(FilterError):
     """No constraint kind called `name` is registered in this process."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"the constraint kind {name} is not known here; see register_kind")
-
-    __str__ = Exception.__str__
 
 
 class FilterTooComplex(FilterError):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vestnik.errors import FilterSyntaxError, FilterTooComplex, PatternError
+from vestnik.errors import FilterSyntaxError, FilterTooComplex, PatternError, UnknownKind
 from vestnik.model import syntax
 from vestnik.model.kinds import known_kinds, make_atom
 from vestnik.model.lexer import KEYWORDS, Token, tokens, unquoted
@@ -193,7 +193,7 @@ class _Parser:
         self._take(")", ", or )")
         try:
             make_atom(name.value, tuple(literals))
-        except KeyError:
+        except UnknownKind:
             raise self._expected(f"a known constraint kind ({', '.join(sorted(known_kinds()))})", name) from None
         except ValueError as error:
             raise self._expected(f"{name.value.upper()} with {error}", name) from None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from vestnik.errors import FilterError, FilterTooComplex, PatternError, UnknownKind
+from vestnik.errors import FilterError, FilterTooComplex, PatternError
 from vestnik.model import lists
 from vestnik.model.boxes import Box, make_box
 from vestnik.model.cuts import NUMBER_BOTTOM, NumberCut, tidy
@@ -35,8 +35,6 @@ def read_region(space: Space, data: Any, most_boxes: int | None) -> Region:
         if most_boxes is not None and len(data["boxes"]) > most_boxes:
             raise FilterTooComplex("boxes", most_boxes)
         return _read_region(space, data)
-    except UnknownKind:
-        raise
     except (*_WRONG, RecursionError) as error:
         raise FilterError(f"this is no filter in plain data: {_reason(error)}") from error
 
@@ -54,8 +52,6 @@ def _at(place: str) -> Iterator[None]:
     """Say of what is wrong inside that it is at `place`."""
     try:
         yield
-    except UnknownKind:
-        raise
     except _WRONG as error:
         raise ValueError(f"{place}: {_reason(error)}") from error
 

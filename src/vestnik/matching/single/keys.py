@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vestnik.matching.single.paths import EACH, FALSE, TRUE, Steps
 from vestnik.model.boxes import Box
-from vestnik.model.cuts import Number, NumberCuts
 from vestnik.model.lists import ALL_LISTS
 from vestnik.model.spaces import Path
 from vestnik.model.values import FLAG_FALSE, FLAG_MAP, FLAG_MISSING, FLAG_NULL, FLAG_TRUE, ValueSet
@@ -24,6 +23,8 @@ class Access(NamedTuple):
 
 
 EVERY_EVENT = Access([])
+
+_SINGLES = ((FLAG_NULL, None), (FLAG_FALSE, FALSE), (FLAG_TRUE, TRUE))
 
 
 def accesses(box: Box) -> list[Access]:
@@ -42,27 +43,17 @@ def accesses(box: Box) -> list[Access]:
 
 def _single_values(values: ValueSet) -> list[Any] | None:
     """The members as keys of a dict, where they are a few single values; else None."""
-    flags = values.flags
-    if values.lists or flags & (FLAG_MISSING | FLAG_MAP):
+    flags, cuts = values.flags, values.numbers
+    if values.lists or flags & (FLAG_MISSING | FLAG_MAP) or len(cuts) & 1:
         return None
-    numbers = _number_points(values.numbers)
-    strings = values.strings.points if numbers is not None else None
-    if numbers is None or strings is None:
+    numbers = [value for value, _ in cuts[::2]]
+    if cuts and cuts != tuple([cut for value in numbers for cut in ((value, 0), (value, 1))]):
         return None
-    singles = [key for flag, key in ((FLAG_NULL, None), (FLAG_FALSE, FALSE), (FLAG_TRUE, TRUE)) if flags & flag]
+    strings = values.strings.points if values.strings else []
+    if strings is None:
+        return None
+    singles = [key for flag, key in _SINGLES if flags & flag] if flags else []
     return [*singles, *numbers, *strings]
-
-
-def _number_points(cuts: NumberCuts) -> list[Number] | None:
-    if len(cuts) & 1:
-        return None
-    points: list[Number] = []
-    for i in range(0, len(cuts), 2):
-        value, side = cuts[i]
-        if side or cuts[i + 1] != (value, 1):
-            return None
-        points.append(value)
-    return points
 
 
 def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:

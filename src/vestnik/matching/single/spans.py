@@ -40,8 +40,8 @@ UNSETTLED = (UNSURE_AT_ENDS, UNSURE)
 MOST_BYTES = 7
 """What CONTAINS can say."""
 
+_ABSENT = (MISSING, NUMBERS - 1)
 _SINGLES = (
-    (FLAG_MISSING, (MISSING, MISSING + 1)),
     (FLAG_NULL, (NULL, NULL + 1)),
     (FLAG_FALSE, (FALSE, FALSE + 1)),
     (FLAG_TRUE, (TRUE, TRUE + 1)),
@@ -85,13 +85,14 @@ def spans_of(values: ValueSet) -> list[Spans]:
     view, cuts, doubt, *apart = _view(strings)
     numbers, doubt_of_numbers = _numbers(values.numbers)
     texts, doubt_of_strings = _strings(cuts)
-    singles = [span for flag, span in _SINGLES if values.flags & flag]
+    spans = [_ABSENT, *numbers] if values.flags & FLAG_MISSING else numbers
+    spans += [span for flag, span in _SINGLES if values.flags & flag]
     if values.lists:
-        singles.append(_LISTS)
+        spans.append(_LISTS)
         if values.lists != ALL_LISTS:
             doubt = UNSURE
-    spans = _joined(sorted([*singles, *numbers, *texts]))
-    return [Spans(view, spans, max(doubt, doubt_of_numbers, doubt_of_strings)), *apart]
+    spans += texts
+    return [Spans(view, _joined(spans), max(doubt, doubt_of_numbers, doubt_of_strings)), *apart]
 
 
 def _view(strings: StringSet) -> tuple[int, StringCuts, int, *tuple[Spans, ...]]:
