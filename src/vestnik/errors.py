@@ -8,6 +8,7 @@ VestnikError
 │   └── FilterTooComplex     a filter beyond a limit: which limit, and how large it is
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
+├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
 Each carries its data as attributes and survives pickling.
@@ -91,6 +92,15 @@ class InvalidIndex(VestnikError):
         self.path = fspath(path)
         self.reason = reason
         super().__init__(f"{self.path} {reason}")
+
+
+class UnknownStrategy(VestnikError):
+    """No routing strategy is called `name`; `known` are."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        self.name = name
+        self.known = known
+        super().__init__(f"there is no routing strategy called {name!r}; known are {', '.join(known)}")
 
 
 class MissingExtra(VestnikError):

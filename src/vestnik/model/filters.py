@@ -97,6 +97,15 @@ class Filter:
         """Whether `event` is one that this filter wants."""
         return self._region.contains(_given(event, Event))
 
+    def example(self) -> Event | None:
+        """An event that this filter matches, always the same; None where there is none, or none is found.
+
+        Only constraints of added kinds may have events of which none is found.
+        """
+        from vestnik.model.examples import example
+
+        return example(self._region)
+
     def covers(self, other: Filter) -> bool:
         """Whether every event that `other` matches is matched by this filter.
 

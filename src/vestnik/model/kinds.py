@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from vestnik.errors import UnknownKind
 from vestnik.model.cuts import tidy
-from vestnik.model.lexer import KEYWORDS
+from vestnik.model.keywords import KEYWORDS
 from vestnik.model.values import PRESENT, ValueSet
 
 Literals: TypeAlias = tuple[str | int | float | bool | None, ...]

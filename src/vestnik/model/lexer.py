@@ -8,11 +8,8 @@ from typing import Any, NamedTuple
 
 from vestnik.errors import FilterSyntaxError
 from vestnik.model.frozen import MAX_INT, MIN_INT
-
-KEYWORDS = frozenset(
-    "ALL AND ANY BETWEEN BOOLEAN ESCAPE EXISTS FALSE GLOB IN IS LIKE LIST MAP MATCHES NOT NULL NUMBER OR STRING"
-    " TIMESTAMP TRUE".split()
-)
+from vestnik.model.hints import unreadable
+from vestnik.model.keywords import KEYWORDS
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -25,7 +22,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_LAST_NAME = re.compile(r"(?<!\w)[^\W\d]\w*\Z")
 
 
 class Token(NamedTuple):
@@ -43,7 +39,7 @@ def tokens(text: str) -> Iterator[Token]:
     while True:
         found = _TOKEN.match(text, at)
         if found is None:
-            raise _unreadable(text, at)
+            raise unreadable(text, len(text) - len(text[at:].lstrip()))
         kind = "number" if found["number"] is not None else found.lastgroup or "end"
         start, at = found.span(kind)
         yield _token(text, found, kind, start, at)
@@ -84,35 +80,3 @@ def _scalar_text(text: str, value: str, column: int) -> str:
     if any("\ud800" <= c <= "\udfff" for c in value):
         raise FilterSyntaxError(text, column, "text without lone surrogates")
     return value
-
-
-def unquoted(text: str, at: int) -> FilterSyntaxError | None:
-    """What is wrong where a hyphen at `at` goes on with a name: it wants quotes."""
-    name = _LAST_NAME.search(text, 0, at) if text.startswith("-", at) else None
-    if name is None or name[0].upper() in KEYWORDS:
-        return None
-    return FilterSyntaxError(
-        text, name.start() + 1, """quotes: "..." around an odd name, '...' around a string or a type"""
-    )
-
-
-def _unreadable(text: str, at: int) -> FilterSyntaxError:
-    start = at + len(text[at:]) - len(text[at:].lstrip())
-    head = text[start]
-    if hyphenated := unquoted(text, start):
-        return hyphenated
-    if head in "'\"":
-        return FilterSyntaxError(text, start + 1, f"a closing {head}")
-    if head.isdigit() or head in "-+.":
-        return FilterSyntaxError(text, start + 1, "a number as in JSON")
-    return FilterSyntaxError(text, start + 1, _MEANT.get(head, "a name, a value or an operator"))
-
-
-_MEANT = {
-    "&": "AND",
-    "|": "OR",
-    "!": "NOT or !=",
-    "[": "a path of names (ANY and ALL look into lists)",
-    **dict.fromkeys("‘’“”", "straight quotes"),
-}
-"""What those who write such a character want to say."""

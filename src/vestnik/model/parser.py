@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vestnik.errors import FilterSyntaxError, FilterTooComplex, PatternError, UnknownKind
+from vestnik.errors import FilterSyntaxError, FilterTooComplex, PatternError
 from vestnik.model import syntax
+from vestnik.model.hints import COMPARISON, PATH, UNIT, VALUE, wrong
 from vestnik.model.kinds import known_kinds, make_atom
-from vestnik.model.lexer import KEYWORDS, Token, tokens, unquoted
+from vestnik.model.lexer import Token, tokens
 from vestnik.model.spaces import DATA, ENVELOPE_PATHS, Path
 from vestnik.model.strings import Pattern, StringSet
 from vestnik.model.syntax import Node, Scalar
@@ -26,12 +27,6 @@ from vestnik.model.times import parse_rfc3339
 KINDS = ("NULL", "BOOLEAN", "NUMBER", "STRING", "LIST", "MAP")
 PATTERNS = ("LIKE", "GLOB", "MATCHES")
 ORDERED = ("<", "<=", ">", ">=")
-_HINTS = {
-    "name": " (strings go in single quotes)",
-    "=": " (equality is a single =)",
-    ">": " (not equal is written !=)",
-}
-"""What was meant where this stands in the place of a value."""
 _NAME = 'a name (put "..." around odd or reserved ones)'
 DEEPEST = 150
 """Nesting beyond this is refused whatever the limits: it would outgrow the interpreter's stack."""
@@ -95,11 +90,8 @@ class _Parser:
         return self._next()
 
     def _expected(self, what: str, token: Token | None = None) -> FilterSyntaxError:
-        column = (token or self._now).column
-        return unquoted(self._text, column - 1) or FilterSyntaxError(self._text, column, what)
-
-    def _no_path(self, what: str) -> FilterSyntaxError:
-        return self._expected(f'{what} (put "..." around reserved names)' if self._now.kind in KEYWORDS else what)
+        at = token or self._now
+        return wrong(self._text, at.column, at.kind, what)
 
     def _count_comparison(self) -> None:
         self._comparisons += 1
@@ -146,7 +138,7 @@ class _Parser:
             return syntax.Condition(self._path(), syntax.Exists())
         if token.kind in ("ANY", "ALL"):
             return self._quantified()
-        raise self._no_path("a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or (")
+        raise self._expected(UNIT)
 
     def _parenthesised(self) -> Node:
         self._take("(", "(")
@@ -185,6 +177,9 @@ class _Parser:
         return syntax.Quantified(quantifier, path, inner, maps_only)
 
     def _added(self, name: Token) -> Node:
+        if name.value.upper() not in known_kinds():
+            known = ", ".join(sorted(known_kinds()))
+            raise self._expected(f"a known constraint kind ({known}), or ANY or ALL before a list", name)
         self._next()
         path = self._path()
         literals: list[Scalar] = []
@@ -193,8 +188,6 @@ class _Parser:
         self._take(")", ", or )")
         try:
             make_atom(name.value, tuple(literals))
-        except UnknownKind:
-            raise self._expected(f"a known constraint kind ({', '.join(sorted(known_kinds()))})", name) from None
         except ValueError as error:
             raise self._expected(f"{name.value.upper()} with {error}", name) from None
         return syntax.Added(name.value.upper(), path, tuple(literals))
@@ -208,7 +201,7 @@ class _Parser:
             return ()
         start = first or self._accept("name")
         if start is None:
-            raise self._no_path("a path")
+            raise self._expected(PATH)
         names = [start.value]
         while self._now.kind == ".":
             self._next()
@@ -243,7 +236,7 @@ class _Parser:
             return self._in(negated)
         if token.kind in PATTERNS:
             return self._pattern(token, negated)
-        raise self._expected("BETWEEN, IN, LIKE, GLOB or MATCHES" if negated else "a comparison", token)
+        raise self._expected("BETWEEN, IN, LIKE, GLOB or MATCHES" if negated else COMPARISON, token)
 
     def _between(self, negated: bool) -> syntax.Test:
         low = self._ordered_literal()
@@ -309,7 +302,7 @@ class _Parser:
             return None
         if token.kind == "TIMESTAMP":
             return self._timestamp()
-        raise self._expected(f"a value{_HINTS.get(token.kind, '')}", token)
+        raise self._expected(VALUE, token)
 
     def _timestamp(self) -> int:
         token = self._take("string", "a time in single quotes")

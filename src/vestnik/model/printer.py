@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from vestnik.model import cuts as line
 from vestnik.model.boxes import EVERYTHING, Box, Literal
 from vestnik.model.cuts import Number, NumberCut
+from vestnik.model.keywords import KEYWORDS
 from vestnik.model.kinds import Atom
-from vestnik.model.lexer import KEYWORDS
 from vestnik.model.lists import ALL_LISTS, ListBox
 from vestnik.model.regions import Region
 from vestnik.model.spaces import DATA, ENVELOPE_PATHS, EVENT, Path, Space

@@ -35,13 +35,13 @@ def accesses(box: Box) -> list[Access]:
             if values.lists != ALL_LISTS:
                 found += [Access(into) for into in _element_keys(path, values)]
             continue
-        single = _single_values(values)
+        single = single_values(values)
         if single is not None:
             found.append(Access([(path, key) for key in single], path))
     return found
 
 
-def _single_values(values: ValueSet) -> list[Any] | None:
+def single_values(values: ValueSet) -> list[Any] | None:
     """The members as keys of a dict, where they are a few single values; else None."""
     flags, cuts = values.flags, values.numbers
     if values.lists or flags & (FLAG_MISSING | FLAG_MAP) or len(cuts) & 1:
@@ -56,6 +56,11 @@ def _single_values(values: ValueSet) -> list[Any] | None:
     return [*singles, *numbers, *strings]
 
 
+def key_of(value: Any) -> Any:
+    """The key of a scalar."""
+    return value if not isinstance(value, bool) else TRUE if value else FALSE
+
+
 def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
     """For each set that every list of `values` has an element in: the single values that such an element needs."""
     if len(values.lists) > 1 or values != ValueSet(lists=values.lists):
@@ -68,7 +73,7 @@ def _element_keys(path: Path, values: ValueSet) -> Iterator[list[Key]]:
 
 def _element_key(path: Path, box: Box) -> list[Key]:
     for below, values in box.sets:
-        single = _single_values(values)
+        single = single_values(values)
         if single is not None:
             return [((*path, EACH, *below), key) for key in single]
     return []

@@ -1,0 +1,1 @@
+"""One node: what a broker does with a message, as effects."""

@@ -1,0 +1,74 @@
+"""What a broker wants done: it does nothing itself.
+
+Whoever runs a broker performs its effects in order. `Append` and `Read` come back to it as `Appended` and `Found`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from vestnik.model.events import Event
+from vestnik.wire.messages import Message, NodeId
+
+
+class Send(Struct, frozen=True):
+    """Send a message to a neighbour or a local client."""
+
+    to: NodeId
+    message: Message
+
+
+class Append(Struct, frozen=True):
+    """Store events that local clients published. Once they are stored, the broker is told `Appended`."""
+
+    events: tuple[Event, ...]
+
+
+class Wake(Struct, frozen=True):
+    """Hand the broker a `Tick` at time `at` or soon after."""
+
+    at: float
+
+
+class Note(Struct, frozen=True):
+    """Tell observers that something happened to an event: it was dropped, and why."""
+
+    event: Event
+    client: NodeId
+    reason: str
+
+
+Effect: TypeAlias = Send | Append | Wake | Note
+
+
+# --- what the world tells a broker, beside the messages that arrive ---
+
+
+class LinkUp(Message, frozen=True):
+    """There is a link to a neighbour now. It knows nothing of this broker yet."""
+
+    neighbour: NodeId
+
+
+class LinkDown(Message, frozen=True):
+    """A link is gone, and what was on its way."""
+
+    neighbour: NodeId
+
+
+class Gone(Message, frozen=True):
+    """A local client is not connected any more. Its subscriptions last as long as their leases."""
+
+    client: NodeId
+
+
+class Tick(Message, frozen=True):
+    """Time has passed."""
+
+
+class Appended(Message, frozen=True):
+    """These events are stored."""
+
+    events: tuple[Event, ...]

@@ -1,0 +1,1 @@
+"""Experiments: what the papers report, and what is right."""

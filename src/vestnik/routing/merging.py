@@ -1,0 +1,192 @@
+"""Merging-based routing: filters that together are one filter are told as one.
+
+Two boxes merge perfectly when they differ in one path only: the values there are united, and nothing is added that was
+not wanted. Imperfect merging also takes the hull of two boxes where that lets in no larger share of unwanted events
+than a tolerance. A merged filter remembers its parts; when one of them goes, the others are merged anew. Filters that
+are unions of boxes are told as they are, unless they are covered: merged with others they would grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from vestnik.model.filters import Filter
+from vestnik.routing.cover_index import CoverIndex
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction
+from vestnik.wire.messages import NodeId
+
+Parts: TypeAlias = dict[Filter, None]
+
+CANDIDATES = 16
+"""How many filters of the same paths an imperfect merger is sought among."""
+
+
+class Merged:
+    """The reduction to filters of which no two cover each other or merge."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._merged = CoverIndex()
+        self._parts: dict[Filter, Parts] = {}
+        self._part_of: dict[Filter, Filter] = {}
+        self._by_rest: dict[Any, Parts] = {}  # a box without one of its paths: the merged filters that have it
+        self._by_shape: dict[Any, Parts] = {}  # the paths of a single box: the merged filters that are about these
+
+    def add(self, entry: Entry) -> Change:
+        return self._settle(entry.filter, {entry.filter: None})
+
+    def remove(self, entry: Entry) -> Change:
+        merged = self._part_of.pop(entry.filter)
+        left = self._parts[merged]
+        del left[entry.filter]
+        net = Net()
+        self._take_out(merged, net)
+        for new, parts in _gathered(left):
+            net.take(self._settle(new, parts))
+        return net.change()
+
+    def entries(self) -> Iterable[Entry]:
+        return map(Entry, self._merged)
+
+    def reasons(self, known: Entry) -> Iterable[Entry]:
+        return map(Entry, self._parts[known.filter])
+
+    def representative(self, entry: Entry) -> Entry | None:
+        merged = self._part_of.get(entry.filter)
+        return None if merged is None else Entry(merged)
+
+    def _settle(self, new: Filter, parts: Parts) -> Change:
+        """Take in a filter that stands for `parts`."""
+        above = next(self._merged.covering(new), None)
+        if above is not None:
+            self._assign(parts, above)
+            return NO_CHANGE
+        net = Net()
+        partner = self._partner(new)
+        while partner is not None:
+            old, new = partner
+            parts |= self._take_out(old, net)
+            partner = self._partner(new)
+        for covered in self._merged.covered_by(new):
+            parts |= self._take_out(covered, net)
+        self._put_in(new, parts, net)
+        return net.change()
+
+    def _partner(self, new: Filter) -> tuple[Filter, Filter] | None:
+        """A merged filter that merges with `new`, and what they are together."""
+        for rest in _rests(new):
+            for other in self._by_rest.get(rest, ()):
+                joined = perfect_merger(new, other)
+                if joined is not None:
+                    return other, joined
+        return self._near(new) if self._tolerance else None
+
+    def _near(self, new: Filter) -> tuple[Filter, Filter] | None:
+        """The filter whose hull with `new` lets in the least that is unwanted, if that is within the tolerance."""
+        others = list(self._by_shape.get(_shape(new), ()))[-CANDIDATES:]
+        hulls = [(new.hull(other), other) for other in others]
+        hull, other = min(hulls, key=lambda pair: pair[0].unwanted, default=(None, None))
+        if hull is None or other is None or hull.unwanted > self._tolerance:
+            return None
+        return other, Filter(hull.region)
+
+    def _put_in(self, merged: Filter, parts: Parts, net: Net) -> None:
+        self._merged.add(merged)
+        self._parts[merged] = {}
+        self._assign(parts, merged)
+        for index, key in self._places(merged):
+            index.setdefault(key, {})[merged] = None
+        net.take(Change(add=(Entry(merged),)))
+
+    def _take_out(self, merged: Filter, net: Net) -> Parts:
+        self._merged.remove(merged)
+        for index, key in self._places(merged):
+            del index[key][merged]
+            if not index[key]:
+                del index[key]
+        net.take(Change(remove=(Entry(merged),)))
+        return self._parts.pop(merged)
+
+    def _places(self, merged: Filter) -> list[tuple[dict[Any, Parts], Any]]:
+        return [*((self._by_rest, rest) for rest in _rests(merged)), (self._by_shape, _shape(merged))]
+
+    def _assign(self, parts: Parts, merged: Filter) -> None:
+        self._parts[merged] |= parts
+        for part in parts:
+            self._part_of[part] = merged
+
+
+def perfect_merger(one: Filter, other: Filter) -> Filter | None:
+    """One box for exactly what two boxes want; None where there is none."""
+    if _is_union(one) or _is_union(other):
+        return None
+    joined = one.merge(other)
+    return None if joined is None or _is_union(joined) else joined
+
+
+def _is_union(wanted: Filter) -> bool:
+    return len(wanted.region.boxes) > 1
+
+
+def _rests(wanted: Filter) -> Iterator[Any]:
+    """A box without each of its paths: boxes that have one of these in common can be joined at that path."""
+    if not _is_union(wanted):
+        (box,) = wanted.region.boxes
+        for place, (path, _) in enumerate(box.sets):
+            yield path, box.sets[:place] + box.sets[place + 1 :], box.literals
+
+
+def _shape(wanted: Filter) -> Any:
+    """The paths of a box; unions have shapes of their own."""
+    return wanted if _is_union(wanted) else tuple(path for path, _ in wanted.region.boxes[0].sets)
+
+
+def _gathered(parts: Parts) -> Iterator[tuple[Filter, Parts]]:
+    """The parts as fewer filters: those that differ in one path, the one that joins most, are joined at once."""
+    groups = min((_groups(parts, path) for path in _paths(parts)), key=len, default=[])
+    for group in groups:
+        yield _joined(group), dict.fromkeys(group)
+
+
+def _paths(parts: Parts) -> list[Any]:
+    first = next(iter(parts), None)
+    return [] if first is None else [path for box in first.region.boxes for path, _ in box.sets] or [()]
+
+
+def _groups(parts: Parts, path: Any) -> list[list[Filter]]:
+    """The parts in groups of those that differ at `path` only."""
+    groups: dict[Any, list[Filter]] = {}
+    for part in parts:
+        boxes = part.region.boxes
+        rest = tuple(constraint for constraint in boxes[0].sets if constraint[0] != path) if len(boxes) == 1 else part
+        groups.setdefault((rest, boxes[0].literals), []).append(part)
+    return list(groups.values())
+
+
+def _joined(group: list[Filter]) -> Filter:
+    """One filter for all of a group, by halves."""
+    if len(group) == 1:
+        return group[0]
+    half = len(group) // 2
+    joined = perfect_merger(_joined(group[:half]), _joined(group[half:]))
+    assert joined is not None, "filters that differ in one path merge"
+    return joined
+
+
+class Merging:
+    """Perfect merging; with a tolerance above 0 imperfect merging, too."""
+
+    name = "merging"
+    tagged = False
+
+    def __init__(self, tolerance: float = 0.0) -> None:
+        if not 0 <= tolerance < 1:
+            raise ValueError(f"the tolerance of merging is a share of unwanted events from 0 to 1, not {tolerance}")
+        self.tolerance = tolerance
+
+    def reduction(self, neighbour: NodeId) -> Reduction:
+        return Merged(self.tolerance)
+
+    def floods(self, neighbour: NodeId) -> bool:
+        return False

@@ -1,0 +1,215 @@
+"""A table of interests, and what each neighbour was told of it.
+
+An entry is there for its sources: neighbours, and subscriptions of local clients. A neighbour is told a reduction of
+the entries that have a source other than itself. Every source holds its entry for a lease, which renewals extend; what
+a neighbour was told is extended with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vestnik.matching import Matcher
+from vestnik.model.events import Event
+from vestnik.routing.reductions import Change, Entry, Net, Reduction, Strategy
+from vestnik.wire.messages import Interest, NodeId
+
+FOREVER = float("inf")
+
+
+class Source(NamedTuple):
+    """A neighbour, or with `name` one subscription of a local client."""
+
+    node: NodeId
+    name: str = ""
+
+
+class Leases(NamedTuple):
+    """For how long entries last unless renewed. What a neighbour knows is extended when that gains `slack` or more."""
+
+    length: float = FOREVER
+    slack: float = 0.0
+
+
+class Update(NamedTuple):
+    """What to tell a neighbour."""
+
+    add: tuple[Interest, ...]
+    remove: tuple[Interest, ...]
+
+
+class Propagation:
+    """One table of a broker."""
+
+    def __init__(self, strategy: Strategy, leases: Leases) -> None:
+        self._strategy = strategy
+        self._leases = leases
+        self._sources: dict[Entry, dict[Source, float]] = {}  # with the time at which each gives the entry up
+        self._nodes: dict[Entry, dict[NodeId, int]] = {}  # how many of them are at each node
+        self._reductions: dict[NodeId, Reduction] = {}
+        self._told: dict[NodeId, dict[Entry, float]] = {}  # with the time until which the neighbour believes it
+        self._pending: dict[NodeId, Net] = {}
+        self._extended: dict[Entry, None] = {}
+        self._matcher: Matcher[Entry] = Matcher()
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __iter__(self) -> Iterator[tuple[Entry, dict[Source, float]]]:
+        return iter(self._sources.items())
+
+    @property
+    def neighbours(self) -> Iterable[NodeId]:
+        return self._reductions
+
+    def reduction(self, neighbour: NodeId) -> Reduction:
+        return self._reductions[neighbour]
+
+    def told(self, neighbour: NodeId) -> dict[Entry, float]:
+        """What a neighbour was told, and until when it believes it. Whoever corrupts a broker changes it."""
+        return self._told[neighbour]
+
+    def nodes(self, entry: Entry) -> Iterable[NodeId]:
+        return self._nodes.get(entry, ())
+
+    def matching(self, event: Event) -> set[Entry]:
+        """The entries that want `event`."""
+        return self._matcher.match(event)
+
+    def sources(self, entry: Entry) -> dict[Source, float]:
+        return self._sources[entry]
+
+    def connect(self, neighbour: NodeId) -> None:
+        """A new neighbour, which knows nothing yet."""
+        reduction = self._reductions[neighbour] = self._strategy.reduction(neighbour)
+        self._told[neighbour] = {}
+        for entry in self._sources:
+            self._note(neighbour, reduction.add(entry))
+
+    def disconnect(self, neighbour: NodeId) -> None:
+        """A neighbour is gone, and with it what it wanted."""
+        del self._reductions[neighbour], self._told[neighbour]
+        self._pending.pop(neighbour, None)
+        for entry in [entry for entry, nodes in self._nodes.items() if neighbour in nodes]:
+            self.remove(entry, Source(neighbour))
+
+    def add(self, entry: Entry, source: Source, expiry: float) -> bool:
+        """Enter or renew; whether the node of `source` is new to the entry."""
+        sources = self._sources.setdefault(entry, {})
+        known = source in sources
+        sources[source] = expiry
+        if known:
+            self._extended[entry] = None
+            return False
+        nodes = self._nodes.setdefault(entry, {})
+        nodes[source.node] = nodes.get(source.node, 0) + 1
+        if nodes[source.node] > 1:
+            return False
+        if len(nodes) == 1:
+            self._matcher.add(entry, entry.filter)
+        for neighbour in self._concerned(source.node, nodes):
+            self._note(neighbour, self._reductions[neighbour].add(entry))
+        return True
+
+    def remove(self, entry: Entry, source: Source) -> bool:
+        """Give up what a source wants, if it does; whether its node is gone from the entry."""
+        sources = self._sources.get(entry, {})
+        if source not in sources:
+            return False
+        del sources[source]
+        nodes = self._nodes[entry]
+        nodes[source.node] -= 1
+        if nodes[source.node]:
+            return False
+        concerned = self._concerned(source.node, nodes)
+        del nodes[source.node]
+        if not nodes:
+            del self._sources[entry], self._nodes[entry]
+            self._extended.pop(entry, None)
+            self._matcher.remove(entry)
+        for neighbour in concerned:
+            self._note(neighbour, self._reductions[neighbour].remove(entry))
+        return True
+
+    def note(self, neighbour: NodeId, change: Change) -> None:
+        """Take in a change of what a neighbour should know that came about otherwise."""
+        self._note(neighbour, change)
+
+    def _concerned(self, node: NodeId, nodes: dict[NodeId, int]) -> list[NodeId]:
+        """The neighbours for which an entry with sources at `nodes` is there because of `node`, one of them, alone."""
+        if len(nodes) == 1:
+            return [neighbour for neighbour in self._reductions if neighbour != node]
+        if len(nodes) == 2:
+            return [other for other in nodes if other != node and other in self._reductions]
+        return []
+
+    def _note(self, neighbour: NodeId, change: Change) -> None:
+        if change.add or change.remove:
+            self._pending.setdefault(neighbour, Net()).take(change)
+
+    def expire(self, now: float) -> list[tuple[Entry, Source]]:
+        """What has expired. A lease that ends later than any lease can is cut to what it can be."""
+        latest = now + self._leases.length
+        gone: list[tuple[Entry, Source]] = []
+        for entry, sources in self._sources.items():
+            for source, expiry in sources.items():
+                if expiry <= now:
+                    gone.append((entry, source))
+                elif expiry > latest:
+                    sources[source] = latest
+        return gone
+
+    def audit(self, now: float) -> None:
+        """Make what neighbours were told agree with what they should know, whatever it was."""
+        latest = now + self._leases.length
+        for neighbour, reduction in self._reductions.items():
+            told = self._told[neighbour]
+            wanted = dict.fromkeys(reduction.entries())
+            for entry in [entry for entry in told if entry not in wanted]:
+                del told[entry]
+            for entry in wanted:
+                if entry not in told:
+                    self._note(neighbour, Change(add=(entry,)))
+                elif told[entry] > latest:
+                    told[entry] = latest
+                self._extended[entry] = None
+
+    def flush(self, now: float) -> list[tuple[NodeId, Update]]:
+        """What is to be told since the last time."""
+        updates: list[tuple[NodeId, Update]] = []
+        for neighbour, told in self._told.items():
+            net = self._pending.get(neighbour)
+            change = net.change() if net is not None else Change()
+            add = {entry: self._until(neighbour, entry, now) for entry in change.add}
+            add |= self._renewals(neighbour, add, now)
+            told |= add
+            for entry in change.remove:
+                told.pop(entry, None)
+            if add or change.remove:
+                leased = tuple([Interest(entry.filter, entry.tag, expiry - now) for entry, expiry in add.items()])
+                updates.append((neighbour, Update(leased, tuple([Interest(*entry) for entry in change.remove]))))
+        self._pending.clear()
+        self._extended.clear()
+        return updates
+
+    def _until(self, neighbour: NodeId, told: Entry, now: float) -> float:
+        """Until when a neighbour should believe what it is told."""
+        reasons = self._reductions[neighbour].reasons(told)
+        return min(max(self._expiry(neighbour, entry) for entry in reasons), now + self._leases.length)
+
+    def _expiry(self, neighbour: NodeId, entry: Entry) -> float:
+        """When the last source other than a neighbour gives up an entry."""
+        return max([expiry for source, expiry in self._sources[entry].items() if source.node != neighbour])
+
+    def _renewals(self, neighbour: NodeId, added: dict[Entry, float], now: float) -> dict[Entry, float]:
+        """What a neighbour was told that can be believed for longer."""
+        reduction, told = self._reductions[neighbour], self._told[neighbour]
+        longer: dict[Entry, float] = {}
+        for entry in self._extended:
+            known = reduction.representative(entry)
+            if known is not None and known in told and known not in added:
+                expiry = min(self._expiry(neighbour, entry), now + self._leases.length)
+                if expiry > told[known] and expiry >= told[known] + self._leases.slack:
+                    longer[known] = max(expiry, longer.get(known, expiry))
+        return longer

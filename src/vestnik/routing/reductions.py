@@ -1,0 +1,109 @@
+"""The contract of a routing strategy.
+
+A broker keeps a table of entries, each a filter that someone wants. What a neighbour should know of it is a *reduction*
+of all entries but its own: a set of entries such that the neighbour, knowing them, forwards everything that is wanted.
+A strategy is how to reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from vestnik.model.filters import Filter
+from vestnik.wire.messages import NodeId
+
+
+class Entry(NamedTuple):
+    """A filter in a table; `tag` is empty but where a strategy keeps one entry for each subscription."""
+
+    filter: Filter
+    tag: str = ""
+
+
+class Change(NamedTuple):
+    """What a neighbour should know from now on, and what no longer; the two have nothing in common."""
+
+    add: tuple[Entry, ...] = ()
+    remove: tuple[Entry, ...] = ()
+
+
+NO_CHANGE = Change()
+
+
+class Reduction(Protocol):
+    """What one neighbour should know of the entries that were added and not removed."""
+
+    def add(self, entry: Entry) -> Change:
+        """Take in an entry that is not there."""
+
+    def remove(self, entry: Entry) -> Change:
+        """Give up an entry that is there."""
+
+    def entries(self) -> Iterable[Entry]:
+        """What the neighbour should know."""
+
+    def reasons(self, known: Entry) -> Iterable[Entry]:
+        """The entries of the table for whose sake the neighbour should know `known`."""
+
+    def representative(self, entry: Entry) -> Entry | None:
+        """What the neighbour should know for the sake of `entry`; None where it need not for this one's."""
+
+
+class Strategy(Protocol):
+    """A way of routing, for one broker."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tagged(self) -> bool:
+        """Whether equal filters of different subscriptions are different entries."""
+
+    def reduction(self, neighbour: NodeId) -> Reduction:
+        """An empty reduction for a neighbour."""
+
+    def floods(self, neighbour: NodeId) -> bool:
+        """Whether every event goes to this neighbour, whatever it asked for."""
+
+
+class Net:
+    """Changes one after another, as one."""
+
+    def __init__(self) -> None:
+        self._add: dict[Entry, None] = {}
+        self._remove: dict[Entry, None] = {}
+
+    def take(self, change: Change) -> None:
+        for entry in change.add:
+            if entry in self._remove:
+                del self._remove[entry]
+            else:
+                self._add[entry] = None
+        for entry in change.remove:
+            if entry in self._add:
+                del self._add[entry]
+            else:
+                self._remove[entry] = None
+
+    def change(self) -> Change:
+        return Change(tuple(self._add), tuple(self._remove))
+
+
+class Nothing:
+    """The reduction of strategies that tell a neighbour nothing."""
+
+    def add(self, entry: Entry) -> Change:
+        return NO_CHANGE
+
+    def remove(self, entry: Entry) -> Change:
+        return NO_CHANGE
+
+    def entries(self) -> Iterable[Entry]:
+        return ()
+
+    def reasons(self, known: Entry) -> Iterable[Entry]:
+        return ()
+
+    def representative(self, entry: Entry) -> Entry | None:
+        return None

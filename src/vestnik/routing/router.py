@@ -1,0 +1,164 @@
+"""The tables of one broker: what it knows, what it tells, and to whom an event goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.routing.advertisements import Gated
+from vestnik.routing.hierarchical import Hierarchical
+from vestnik.routing.propagation import Leases, Propagation, Source
+from vestnik.routing.reductions import Entry, Strategy
+from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
+
+Told: TypeAlias = tuple[NodeId, AdminS | AdminA]
+"""A message for a neighbour."""
+
+
+class Targets(NamedTuple):
+    """Where an event goes: neighbours, and subscriptions of local clients."""
+
+    neighbours: list[NodeId]
+    subscriptions: list[Source]
+
+
+class Router:
+    """One table, of subscriptions. Advertisements are recorded for whoever asks, and restrict nothing."""
+
+    def __init__(self, strategy: Strategy, leases: Leases = Leases()) -> None:  # noqa: B008  # a frozen value
+        self._strategy = strategy
+        self.subscriptions = Propagation(strategy, leases)
+        self.advertised: dict[Source, Filter] = {}  # by local clients
+
+    @property
+    def neighbours(self) -> list[NodeId]:
+        return list(self.subscriptions.neighbours)
+
+    def connect(self, neighbour: NodeId) -> None:
+        self.subscriptions.connect(neighbour)
+
+    def disconnect(self, neighbour: NodeId) -> None:
+        self.subscriptions.disconnect(neighbour)
+
+    def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
+        """A local client subscribes, or renews its subscription."""
+        self.subscriptions.add(self._entry(source, wanted), source, expiry)
+
+    def unsubscribe(self, source: Source, wanted: Filter) -> None:
+        self.subscriptions.remove(self._entry(source, wanted), source)
+
+    def advertise(self, source: Source, offered: Filter, expiry: float) -> None:
+        """A local client says what it is going to publish."""
+        self.advertised[source] = offered
+
+    def unadvertise(self, source: Source) -> None:
+        del self.advertised[source]
+
+    def conforms(self, client: NodeId, event: Event) -> bool:
+        """Whether a local client may publish `event`."""
+        return True
+
+    def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
+        """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
+        if isinstance(message, AdminS):
+            for interest in message.add:
+                self.subscriptions.add(_entry_of(interest), Source(sender), now + interest.lease)
+            for interest in message.remove:
+                self.subscriptions.remove(_entry_of(interest), Source(sender))
+
+    def expire(self, now: float) -> list[tuple[Source, Filter]]:
+        """Drop what has expired, and heal what neighbours were told; the local subscriptions that are gone."""
+        gone = self.subscriptions.expire(now)
+        for entry, source in gone:
+            self.subscriptions.remove(entry, source)
+        self.subscriptions.audit(now)
+        return [(source, entry.filter) for entry, source in gone if source.name]
+
+    def flush(self, now: float) -> Iterator[Told]:
+        """What is to be told to neighbours since the last time."""
+        for neighbour, update in self.subscriptions.flush(now):
+            yield neighbour, AdminS(*update)
+
+    def targets(self, event: Event, sender: NodeId) -> Targets:
+        """Where an event from `sender`, a neighbour or a local client, goes."""
+        nodes: set[NodeId] = set()
+        subscriptions: list[Source] = []
+        for entry in self.subscriptions.matching(event):
+            for source in self.subscriptions.sources(entry):
+                if source.name:
+                    subscriptions.append(source)
+                else:
+                    nodes.add(source.node)
+        forward = [n for n in self.subscriptions.neighbours if n != sender and (n in nodes or self._strategy.floods(n))]
+        return Targets(forward, sorted(subscriptions))
+
+    def _entry(self, source: Source, wanted: Filter) -> Entry:
+        return Entry(wanted, f"{source.node}/{source.name}" if self._strategy.tagged else "")
+
+
+class AdvertisingRouter(Router):
+    """A router with a second table, of advertisements; subscriptions go only towards those that they overlap."""
+
+    def __init__(self, strategy: Strategy, leases: Leases = Leases()) -> None:  # noqa: B008  # a frozen value
+        gated = Gated(strategy)
+        super().__init__(gated, leases)
+        self._gates = gated.gates
+        self.advertisements = Propagation(strategy.inner if isinstance(strategy, Hierarchical) else strategy, leases)
+
+    def connect(self, neighbour: NodeId) -> None:
+        super().connect(neighbour)
+        self.advertisements.connect(neighbour)
+
+    def disconnect(self, neighbour: NodeId) -> None:
+        self.advertisements.disconnect(neighbour)
+        super().disconnect(neighbour)
+        del self._gates[neighbour]
+
+    def advertise(self, source: Source, offered: Filter, expiry: float) -> None:
+        if source in self.advertised and self.advertised[source] != offered:
+            self.unadvertise(source)
+        super().advertise(source, offered, expiry)
+        self.advertisements.add(self._entry(source, offered), source, expiry)
+
+    def unadvertise(self, source: Source) -> None:
+        self.advertisements.remove(self._entry(source, self.advertised[source]), source)
+        super().unadvertise(source)
+
+    def conforms(self, client: NodeId, event: Event) -> bool:
+        return any(offered.matches(event) for source, offered in self.advertised.items() if source.node == client)
+
+    def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
+        super().take(sender, message, now)
+        if isinstance(message, AdminA):
+            for interest in message.add:
+                self._offer(_entry_of(interest), sender, now + interest.lease)
+            for interest in message.remove:
+                self._withdraw(_entry_of(interest), sender)
+
+    def expire(self, now: float) -> list[tuple[Source, Filter]]:
+        for entry, source in self.advertisements.expire(now):
+            if source.name:
+                self.unadvertise(source)
+            else:
+                self._withdraw(entry, source.node)
+        self.advertisements.audit(now)
+        return super().expire(now)
+
+    def flush(self, now: float) -> Iterator[Told]:
+        for neighbour, update in self.advertisements.flush(now):
+            yield neighbour, AdminA(*update)
+        yield from super().flush(now)
+
+    def _offer(self, entry: Entry, sender: NodeId, expiry: float) -> None:
+        if self.advertisements.add(entry, Source(sender), expiry):
+            self.subscriptions.note(sender, self._gates[sender].open(entry))
+
+    def _withdraw(self, entry: Entry, sender: NodeId) -> None:
+        if self.advertisements.remove(entry, Source(sender)):
+            self.subscriptions.note(sender, self._gates[sender].close(entry))
+
+
+def _entry_of(interest: Interest) -> Entry:
+    return Entry(interest.filter, interest.tag)

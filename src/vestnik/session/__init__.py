@@ -1,0 +1,1 @@
+"""One client: what to send next, given what was heard."""

@@ -1,0 +1,1 @@
+"""What if: brokers and clients in virtual time, with faults."""

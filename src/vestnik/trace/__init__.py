@@ -1,0 +1,1 @@
+"""What happened: the one schema that observers read."""

@@ -1,0 +1,138 @@
+"""What can happen in a network of brokers and clients, one record for each.
+
+The first group are the operations of the specification: what clients do, and what is done to them. A checker needs no
+others. The second group is what happens inside, for whoever asks why.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.wire.messages import NodeId
+
+
+class Record(Struct, frozen=True, tag=True, tag_field="op"):
+    """Something that happened at time `at`, in seconds."""
+
+    at: float
+
+
+# --- operations ---
+
+
+class Subscribed(Record, frozen=True):
+    """A client subscribed under a name, or gave the subscription of that name another filter; not a renewal."""
+
+    client: NodeId
+    name: str
+    filter: Filter
+
+
+class Unsubscribed(Record, frozen=True):
+    client: NodeId
+    name: str
+
+
+class Advertised(Record, frozen=True):
+    client: NodeId
+    name: str
+    filter: Filter
+
+
+class Unadvertised(Record, frozen=True):
+    client: NodeId
+    name: str
+
+
+class Published(Record, frozen=True):
+    """A client handed an event to its broker, and the broker took it: it has its stream and seq."""
+
+    client: NodeId
+    event: Event
+
+
+class Rejected(Record, frozen=True):
+    """A broker refused a publication."""
+
+    client: NodeId
+    event: Event
+    reason: str
+
+
+class Notified(Record, frozen=True):
+    """A client was handed an event, for these subscriptions with these numbers."""
+
+    client: NodeId
+    event: Event
+    numbers: tuple[tuple[str, int], ...]
+
+
+class Settled(Record, frozen=True):
+    """Nothing is on its way, and nothing will happen of itself but renewals."""
+
+
+# --- inside ---
+
+
+class Attached(Record, frozen=True):
+    """A client is connected to a broker."""
+
+    client: NodeId
+    broker: NodeId
+
+
+class Detached(Record, frozen=True):
+    client: NodeId
+    broker: NodeId
+
+
+class Sent(Record, frozen=True):
+    """A message went over a link. `kind` is the name of its type, `events` their ids, if it carries any."""
+
+    sender: NodeId
+    receiver: NodeId
+    kind: str
+    events: tuple[str, ...] = ()
+
+
+class Dropped(Record, frozen=True):
+    """An event went no further at `node`: lost on a link, expired, or shed."""
+
+    node: NodeId
+    event: Event
+    reason: str
+
+
+class Linked(Record, frozen=True):
+    one: NodeId
+    other: NodeId
+
+
+class Cut(Record, frozen=True):
+    one: NodeId
+    other: NodeId
+
+
+class Crashed(Record, frozen=True):
+    node: NodeId
+
+
+class Restarted(Record, frozen=True):
+    node: NodeId
+
+
+class Corrupted(Record, frozen=True):
+    """The state of a broker was changed behind its back."""
+
+    node: NodeId
+    what: str
+
+
+AnyRecord: TypeAlias = (
+    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Settled
+    | Attached | Detached | Sent | Dropped | Linked | Cut | Crashed | Restarted | Corrupted
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Is it right: checkers that read traces and tables."""

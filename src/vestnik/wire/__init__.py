@@ -1,0 +1,1 @@
+"""What travels: messages as frozen values."""

@@ -1,0 +1,114 @@
+"""A network of routers: what everyone is told is what the definition says, and events arrive where they are wanted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws.strategies import Case, cases
+from routing.networks import Network
+from vestnik import Filter
+from vestnik.routing.declarative import REDUCE, entries_for, is_merged
+from vestnik.routing.propagation import Propagation, Source
+from vestnik.routing.reductions import Entry
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.wire.messages import NodeId
+
+STRATEGIES = ["flooding", "simple", "identity", "covering", "merging"]
+STRATEGIES += [f"hierarchical {name}" for name in STRATEGIES]
+
+
+def check(name: str, network: Network) -> None:
+    for me, router in network.routers.items():
+        adverts = router.advertisements if isinstance(router, AdvertisingRouter) else None
+        for neighbour in router.neighbours:
+            entries = entries_for(neighbour, router.subscriptions, adverts)
+            agrees(name, me, neighbour, router.subscriptions, network.routers[neighbour].subscriptions, entries)
+            if adverts is not None:
+                other = network.routers[neighbour]
+                assert isinstance(other, AdvertisingRouter)
+                agrees(name.split()[-1], me, neighbour, adverts, other.advertisements, entries_for(neighbour, adverts))
+
+
+def agrees(
+    name: str, me: NodeId, neighbour: NodeId, here: Propagation, there: Propagation, entries: set[Entry]
+) -> None:
+    """What `neighbour` should know, was told and knows is one, and what the definition says."""
+    known = set(here.reduction(neighbour).entries())
+    assert known == set(here.told(neighbour))
+    assert known == {entry for entry, sources in there if Source(me) in sources}
+    variant, _, strategy = name.rpartition(" ")
+    if variant and me < neighbour:
+        assert known == set()
+    elif strategy == "merging":
+        assert is_merged(known, entries)
+    else:
+        assert known == REDUCE[strategy](entries)
+
+
+def tree(data: st.DataObject) -> list[tuple[int, int]]:
+    """A tree in which a broker's parent has a smaller number."""
+    count = data.draw(st.integers(2, 5))
+    return [(data.draw(st.integers(0, child - 1)), child) for child in range(1, count)]
+
+
+@pytest.mark.parametrize("advertising", [False, True], ids=["", "advertisements"])
+@pytest.mark.parametrize("name", STRATEGIES)
+@given(case=cases(trees=5, events=2, size=2), data=st.data())
+def test_after_any_operations(name: str, advertising: bool, case: Case, data: st.DataObject) -> None:
+    edges = tree(data)
+    parents = {child: f"b{parent}" for parent, child in edges}
+    kind = AdvertisingRouter if advertising else Router
+    network = Network(edges, lambda number: kind(make_strategy(name, parent=parents.get(number))))
+    subscribed: dict[tuple[int, str], Filter] = {}
+    advertised: dict[tuple[int, str], Filter] = {}
+    filters = [wanted for wanted in case.filters if wanted != Filter.none()] or [Filter.all()]
+    brokers = st.integers(0, len(edges))
+    for _ in range(data.draw(st.integers(0, 12))):
+        key = data.draw(brokers), data.draw(st.sampled_from("st"))
+        wanted = data.draw(st.sampled_from(filters))
+        if data.draw(st.booleans()) and advertising:
+            if key in advertised:
+                network.unadvertise(*key)
+                del advertised[key]
+            else:
+                network.advertise(*key, wanted)
+                advertised[key] = wanted
+        elif key in subscribed:
+            network.unsubscribe(*key, subscribed.pop(key))
+        else:
+            network.subscribe(*key, wanted)
+            subscribed[key] = wanted
+        if data.draw(st.booleans()):
+            network.settle()
+            check(name, network)
+    network.settle()
+    check(name, network)
+    for event in case.events:
+        number = data.draw(brokers)
+        offered = [wanted for (at, _), wanted in advertised.items() if at == number]
+        conforms = not advertising or any(wanted.matches(event) for wanted in offered)
+        expected = {key for key, wanted in subscribed.items() if conforms and wanted.matches(event)}
+        arrived = list(network.publish(number, event))
+        assert len(arrived) == len(set(arrived))
+        assert {(int(source.node[1:]), source.name) for source in arrived} == expected
+
+
+@given(case=cases(trees=4, events=1, size=2), data=st.data())
+def test_links_come_and_go(case: Case, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["simple", "identity", "covering", "merging"]))
+    network = Network([(0, 1), (1, 2)], lambda number: AdvertisingRouter(make_strategy(name)))
+    filters = [wanted for wanted in case.filters if wanted != Filter.none()] or [Filter.all()]
+    for number in range(3):
+        network.advertise(number, "a", data.draw(st.sampled_from(filters)))
+        network.subscribe(number, "s", data.draw(st.sampled_from(filters)))
+    network.settle()
+    network.cut("b1", "b2")
+    network.settle()
+    check(name, network)
+    network.subscribe(2, "t", data.draw(st.sampled_from(filters)))
+    network.link("b0", "b2")
+    network.settle()
+    check(name, network)
