@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.model import syntax
-from vestnik.model.lexer import KEYWORDS
+from vestnik.model.keywords import KEYWORDS
 from vestnik.model.parser import KINDS
 from vestnik.model.spaces import ENVELOPE_PATHS, Path
 from vestnik.model.syntax import Node, Scalar, Test

@@ -505,9 +505,9 @@ def test_what_is_printed(text: str, printed: str) -> None:
     [
         ("", 1, "a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or ("),
         ("   ", 1, "a path, NOT, EXISTS, ANY, ALL, TRUE, FALSE or ("),
-        ("a", 2, "a comparison"),
+        ("a", 2, "a comparison (of a boolean: = TRUE)"),
         ("a = ", 4, "a value"),
-        ("a = b", 5, "a value (strings go in single quotes)"),
+        ("a = b", 5, "a value (strings go in single quotes; two paths cannot be compared)"),
         ("a = 1 b = 2", 7, "AND, OR or the end of the filter"),
         ("(a = 1", 7, "AND, OR or )"),
         ("a = 'x", 5, "a closing '"),

@@ -209,10 +209,10 @@ def test_circles_in_the_elements_of_lists() -> None:
     [
         ("WITHIN(place, 1, 2)", 1, "WITHIN with a latitude, a longitude and a radius in km"),
         ("a = 1 OR WITHIN(place, 1, 2, -3)", 10, "WITHIN with a latitude, a longitude and a radius in km"),
-        ("NEAR(place, 1)", 1, "a known constraint kind (ODD, OVERLAPS, WITHIN)"),
+        ("NEAR(place, 1)", 1, "a known constraint kind (ODD, OVERLAPS, WITHIN), or ANY or ALL before a list"),
         ("WITHIN(1, 2)", 8, "a path"),
         ("WITHIN(place 1)", 14, ", or )"),
-        ("WITHIN(place, here)", 15, "a value (strings go in single quotes)"),
+        ("WITHIN(place, here)", 15, "a value (strings go in single quotes; two paths cannot be compared)"),
         ("OVERLAPS(sub, 1)", 1, "OVERLAPS with one filter in single quotes"),
     ],
 )
