@@ -86,7 +86,7 @@ def test_the_short_form_has_the_names_of_the_envelope() -> None:
 )
 @pytest.mark.parametrize("value", [5, None])
 def test_the_short_form_knows_no_other_names(name: str, value: object) -> None:
-    with pytest.raises(InvalidEvent, match="what the event is about goes under data") as caught:
+    with pytest.raises(InvalidEvent, match="an unknown attribute") as caught:
         Event.from_json(json.dumps({"type": "a", name: value}))
     assert caught.value.path == name
 
@@ -161,6 +161,26 @@ def test_documents_that_are_no_event(document: dict[str, Any], path: str) -> Non
     assert caught.value.path == path and caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"Type": "a"}, "type: is required; Type is another name"),
+        ({**REQUIRED, "type": None, "TYPE": "a"}, "type: is required; TYPE is another name"),
+        ({"type": "a", "Source": "s"}, "Source: an unknown attribute; it is written source"),
+        ({"type": "a", "price": 1}, "price: an unknown attribute; what the event is about goes under data"),
+    ],
+)
+def test_names_in_the_wrong_case_are_noticed(document: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        Event.from_dict(document)
+    assert str(caught.value) == said
+
+
+def test_decoded_json_is_read_as_its_text() -> None:
+    for document in ({"type": "a", "id": "1", "time": "2024-05-01T12:31:00Z", "data": {"x": [1]}}, REQUIRED):
+        assert Event.from_dict(document) == Event.from_json(json.dumps(document))
+
+
 def in_data(value: bytes) -> bytes:
     return b'{"type":"a","data":{"x":' + value + b"}}"
 
@@ -170,15 +190,17 @@ def in_data(value: bytes) -> bytes:
     [
         (b"", "empty"),
         (b" \n", "empty"),
-        (b"\xef\xbb\xbf" + in_data(b"1"), "byte order mark"),
-        (in_data(b'"\xff"'), "not UTF-8"),
+        (b"\xef\xbb\xbf" + in_data(b"1"), "byte order mark; remove it"),
+        (in_data(b'"\xff"'), "not UTF-8: invalid start byte (byte 25)"),
+        (in_data(b"1").decode().encode("utf-16"), "not UTF-8"),
         (in_data(b'"\xed\xa0\x80"'), "not UTF-8"),
         (in_data(b'"\\ud800"'), "surrogate"),
         (in_data(b'"\\ud800\\u0041"'), "surrogate"),
         (in_data(b'"\\udc00"'), "surrogate"),
-        (in_data(b"NaN"), "no JSON"),
-        (in_data(b"Infinity"), "no JSON"),
-        (in_data(b"-Infinity"), "no JSON"),
+        (in_data(b"NaN"), "NaN and infinities are not numbers"),
+        (in_data(b"Infinity"), "NaN and infinities are not numbers"),
+        (in_data(b"-Infinity"), "NaN and infinities are not numbers"),
+        (in_data(b'"NaN", Infinite'), "malformed"),
         (in_data(b"1e999"), "range"),
         (in_data(b"-1e999"), "range"),
         (in_data(b"1" + b"0" * 400 + b".0"), "range"),

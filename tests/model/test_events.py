@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections import OrderedDict
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -144,6 +146,31 @@ def test_the_path_of_a_refusal(data: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidEvent) as caught:
         Event("a", data)
     assert caught.value.path == path
+
+
+def test_integers_of_numpy_become_plain() -> None:
+    event = Event("a", {"x": np.int64(3), "y": [np.uint8(4)], "z": np.float64(0.5)})
+    assert [type(value) for value in (event.data["x"], event.data["y"][0], event.data["z"])] == [int, int, float]
+    with pytest.raises(InvalidEvent, match="beyond 64 bits"):
+        Event("a", {"x": np.uint64(2**63)})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (Decimal("1.5"), "event data cannot hold Decimal; use a float or a string"),
+        (datetime(2024, 5, 1, tzinfo=UTC), "event data cannot hold datetime; use RFC 3339 text"),
+        ({1}, "event data cannot hold set; use a list"),
+        (np.array([1]), "event data cannot hold ndarray; use a list"),
+        (np.array(1), "event data cannot hold ndarray; use a list"),
+        (b"x", "event data cannot hold bytes; use a string"),
+        (object(), "event data cannot hold object"),
+    ],
+)
+def test_a_refusal_says_what_to_use(value: object, reason: str) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        Event("a", {"x": value})
+    assert caught.value.reason == reason
 
 
 def test_depth() -> None:

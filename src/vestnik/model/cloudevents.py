@@ -73,7 +73,9 @@ def _from_short(mapping: Mapping[str, Any]) -> Event:
     arguments: dict[str, Any] = {}
     for name, value in mapping.items():
         if name not in _SHORT:
-            raise InvalidEvent("an unknown attribute; what the event is about goes under data", str(name))
+            meant = str(name).lower()
+            hint = f"it is written {meant}" if meant in _SHORT else "what the event is about goes under data"
+            raise InvalidEvent(f"an unknown attribute; {hint}", str(name))
         if value is not None:
             arguments[name] = _SHORT[name](value, name)
     return Event(**arguments)
@@ -103,7 +105,8 @@ def _from_standard(mapping: Mapping[str, Any]) -> Event:
 def _require(mapping: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if mapping.get(name) is None:
-            raise InvalidEvent("is required", name)
+            other = next((other for other in mapping if str(other).lower() == name != other), None)
+            raise InvalidEvent("is required" if other is None else f"is required; {other} is another name", name)
 
 
 def _check_content(kind: object) -> None:

@@ -139,6 +139,13 @@ class Event(_Draft):
 
         return cloudevents.from_json(text)
 
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any]) -> Event:
+        """As `from_json`, of JSON that was decoded before."""
+        from vestnik.model import cloudevents
+
+        return cloudevents.from_cloudevent(mapping)
+
     def to_json(self) -> str:
         """CloudEvents 1.0 structured JSON; `from_json` gives an equal event back."""
         from vestnik.model import cloudevents

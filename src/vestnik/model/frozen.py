@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
+from numbers import Integral
 from typing import Any, NoReturn, TypeAlias
 
 from vestnik.errors import InvalidEvent
@@ -13,6 +14,16 @@ MAX_DEPTH = 32
 """Maps and lists within one another, `data` itself being the first."""
 MAX_INT = 2**63 - 1
 MIN_INT = -(2**63)
+
+_INSTEAD = {
+    **dict.fromkeys(("datetime", "date", "time"), "RFC 3339 text"),
+    **dict.fromkeys(("set", "frozenset", "ndarray", "generator"), "a list"),
+    **dict.fromkeys(("float16", "float32"), "a float"),
+    **dict.fromkeys(("bytes", "bytearray", "UUID"), "a string"),
+    "Decimal": "a float or a string",
+    "bool": "Python's own bool",
+}
+"""By the name of a type, what event data holds in its place."""
 
 Place: TypeAlias = "tuple[Place, str | int] | None"
 """Where in the data a value is: the place around it and the name or position there. None is `data` itself."""
@@ -47,7 +58,8 @@ class FrozenList(list[Any]):
 def freeze(data: object) -> FrozenDict:
     """A read-only copy of `data`; InvalidEvent, with the path, when it holds what event data cannot.
 
-    Scalars of derived types (an IntEnum's, numpy's float64) become plain ones, tuples become lists.
+    Scalars of derived types (an IntEnum's, numpy's float64) and other integers (numpy's) become plain ones, tuples
+    become lists.
     """
     if not isinstance(data, dict):
         raise InvalidEvent(f"data must be a map, not {kind_name(data)}", "data")
@@ -123,7 +135,11 @@ def _freeze_value(value: object, place: Place, depth: int) -> object:
         return _plain_float(value, place)
     if isinstance(value, int):
         return _plain_int(value, place)
-    raise InvalidEvent(f"event data cannot hold {kind_name(value)}", _path(place))
+    if isinstance(value, Integral):
+        return _plain_int(int(value), place)
+    kind = kind_name(value)
+    hint = f"; use {_INSTEAD[kind]}" if kind in _INSTEAD else ""
+    raise InvalidEvent(f"event data cannot hold {kind}{hint}", _path(place))
 
 
 def _plain_float(value: float, place: Place) -> float:

@@ -15,6 +15,7 @@ _decode = msgspec.json.Decoder().decode
 
 _MAX_NESTING = 200
 _STRINGS_AND_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRINGS_AND_NO_NUMBERS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|\b(NaN|Infinity)\b', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
@@ -80,9 +81,13 @@ def _reason(data: bytes, error: Exception) -> str:
     if not data.strip():
         return "the JSON text is empty"
     if data.startswith(b"\xef\xbb\xbf"):
-        return "the JSON text starts with a byte order mark"
-    if isinstance(error, UnicodeDecodeError):
-        return f"the JSON text is not UTF-8: {error.reason}"
+        return "the JSON text starts with a byte order mark; remove it"
+    try:
+        data.decode()
+    except UnicodeDecodeError as wrong:
+        return f"the JSON text is not UTF-8: {wrong.reason} (byte {wrong.start})"
+    if any(found[1] for found in _STRINGS_AND_NO_NUMBERS.finditer(data)):
+        return "no JSON text: NaN and infinities are not numbers here"
     if "truncated" in str(error) and b"\\ud" in data.lower():
         return "no JSON text: cut short, or a lone surrogate"
     return f"no JSON text: {error}"
