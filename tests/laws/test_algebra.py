@@ -134,9 +134,9 @@ def test_merge_is_exactly_the_union_with_fewer_boxes(case: Case) -> None:
     together = len(f.region.boxes) + len(g.region.boxes)
     merged = f.merge(g)
     if merged is None:
-        assert not (f.region and g.region) or not (f.covers(g) or g.covers(f))
+        assert not (f.covers(g) or g.covers(f))
         return
-    assert len(merged.region.boxes) < together
+    assert len(merged.region.boxes) < together or not (f.region and g.region)
     assert all(merged.matches(event) is (f.matches(event) or g.matches(event)) for event in case.events)
     either = f | g
     assert merged.covers(either) or not answered(merged.region.includes, either.region)

@@ -293,7 +293,7 @@ def test_a_limit_is_named_just_beyond_it(limit: str, allowed: int, text: Any) ->
     ("limit", "text"),
     [
         ("automaton positions", "a MATCHES '(abc){999}(abcd){999}'"),
-        ("automaton construction steps", f"a LIKE '%a{'_' * 40}'"),
+        ("construction steps for the states of a pattern", f"a LIKE '%a{'_' * 40}'"),
         (
             "steps of box algebra",
             f"NOT ({' OR '.join(f'ANY a{i} (b = {i} AND c = 1)' for i in range(8))} OR {many_boxes(8)})",

@@ -388,6 +388,8 @@ def test_merge() -> None:
     assert parse("a = 1 AND b = 1").merge(parse("a = 2 AND b = 1")) == parse("a IN (1, 2) AND b = 1")
     assert parse("a > 0").merge(parse("a = 5")) == parse("a > 0") == parse("a > 0").merge(parse("a > 0"))
     assert parse("a = 1 AND b = 1").merge(parse("a = 2 AND b = 2")) is None
+    assert parse("a = 1").merge(Filter.none()) == parse("a = 1") == Filter.none().merge(parse("a = 1"))
+    assert Filter.none().merge(Filter.none()) == Filter.none()
     assert parse("a IS NUMBER AND NOT a.b = 1").merge(parse("a IS MAP AND NOT a.b = 1")) is not None
     assert parse("EXISTS a AND EXISTS a.b").merge(parse("EXISTS a AND NOT EXISTS a.b")) == parse("EXISTS a")
 

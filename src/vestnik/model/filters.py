@@ -125,8 +125,13 @@ class Filter:
         return self == other or (self.covers(other) and other.covers(self))
 
     def merge(self, other: Filter) -> Filter | None:
-        """A filter for exactly the events of both, with fewer boxes than the two together, or None."""
+        """A filter for exactly the events of both, with fewer boxes than the two together, or None.
+
+        Of a filter and one that matches nothing it is the filter.
+        """
         region = _given(other, Filter)._region
+        if not (self._region and region):
+            return self if self._region else other
         joined = within(lambda: self._region.union(region).without_redundant(), otherwise=None)
         if joined is None or len(joined.boxes) >= len(self._region.boxes) + len(region.boxes):
             return None

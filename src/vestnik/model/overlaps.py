@@ -26,7 +26,8 @@ class Overlaps(ConstraintKind):
         try:
             _parsed(literals[0])
         except FilterError as error:
-            raise ValueError(f"a filter in single quotes ({error})") from None
+            reason, *_ = str(error).splitlines()
+            raise ValueError(f"a filter in single quotes ({reason})") from None
 
     def matches(self, value: Any, *literals: Any) -> bool:
         try:

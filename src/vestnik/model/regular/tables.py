@@ -32,7 +32,7 @@ class Budget:
     def spend(self, steps: int) -> None:
         self.left -= steps
         if self.left < 0:
-            raise FilterTooComplex("automaton construction steps", STEPS)
+            raise FilterTooComplex("construction steps for the states of a pattern", STEPS)
         spend(steps / STEPS_OF_ONE)
 
 
