@@ -21,8 +21,9 @@ class Send(Struct, frozen=True):
 
 
 class Append(Struct, frozen=True):
-    """Store events that local clients published. Once they are stored, the broker is told `Appended`."""
+    """Store events that a local client published. Once they are stored, the broker is told `Appended`."""
 
+    client: NodeId
     events: tuple[Event, ...]
 
 
@@ -69,6 +70,7 @@ class Tick(Message, frozen=True):
 
 
 class Appended(Message, frozen=True):
-    """These events are stored."""
+    """These events of a local client are stored."""
 
+    client: NodeId
     events: tuple[Event, ...]

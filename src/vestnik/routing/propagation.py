@@ -95,7 +95,9 @@ class Propagation:
             self.remove(entry, Source(neighbour))
 
     def add(self, entry: Entry, source: Source, expiry: float) -> bool:
-        """Enter or renew; whether the node of `source` is new to the entry."""
+        """Enter or renew; whether the node of `source` is new to the entry. What wants nothing is not entered."""
+        if not entry.filter.region:
+            return False
         sources = self._sources.setdefault(entry, {})
         known = source in sources
         sources[source] = expiry

@@ -54,7 +54,7 @@ class Router:
         self.advertised[source] = offered
 
     def unadvertise(self, source: Source) -> None:
-        del self.advertised[source]
+        self.advertised.pop(source, None)
 
     def conforms(self, client: NodeId, event: Event) -> bool:
         """Whether a local client may publish `event`."""
@@ -123,7 +123,8 @@ class AdvertisingRouter(Router):
         self.advertisements.add(self._entry(source, offered), source, expiry)
 
     def unadvertise(self, source: Source) -> None:
-        self.advertisements.remove(self._entry(source, self.advertised[source]), source)
+        if source in self.advertised:
+            self.advertisements.remove(self._entry(source, self.advertised[source]), source)
         super().unadvertise(source)
 
     def conforms(self, client: NodeId, event: Event) -> bool:

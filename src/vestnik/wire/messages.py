@@ -97,7 +97,7 @@ class Unadvertise(Message, frozen=True):
 
 
 class Ask(Message, frozen=True):
-    """Is there anything in a subscription after number `after`? Answered by Notify, and Gap for what is not kept."""
+    """Is there anything in a subscription after number `after`? Answered by Answer, after Gap for what is not kept."""
 
     name: str
     after: int
@@ -118,10 +118,11 @@ class Notify(Message, frozen=True):
 
 
 class Answer(Message, frozen=True):
-    """The answer to Ask: the last number given out in the subscription; what is kept came before it as Notify."""
+    """The answer to Ask: the last number given out in the subscription, and what is kept of those asked for."""
 
     name: str
     last: int
+    kept: tuple[Delivery, ...] = ()
 
 
 class Gap(Message, frozen=True):

@@ -1,0 +1,263 @@
+"""A broker: what it does with a message, as effects.
+
+It performs nothing itself and reads no clock: `handle` is all there is. The same broker runs behind sockets and in the
+simulator.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any, TypeAlias
+
+from vestnik.broker.clients import Client, Subscription
+from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.broker.streams import Acceptance, Arrivals
+from vestnik.model.events import Event
+from vestnik.routing.propagation import FOREVER, Source
+from vestnik.routing.router import Router
+from vestnik.wire.messages import (
+    Accepted,
+    Addressed,
+    AdminA,
+    AdminS,
+    Advertise,
+    Ask,
+    Delivery,
+    Forward,
+    Message,
+    NodeId,
+    Notify,
+    Publish,
+    Refused,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+
+Handler: TypeAlias = Callable[[Any, NodeId, float], list[Effect]]
+
+MICROS = 1_000_000
+
+
+class BrokerCore:
+    """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin."""
+
+    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER) -> None:
+        self.name = name
+        self.router = router
+        self.clients: dict[NodeId, Client] = {}
+        self._sweep = sweep
+        self._next_sweep = 0.0
+        self._acceptance = Acceptance(name)
+        self._arrivals = Arrivals()
+        self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
+        self._holding = count()
+        self._ways: dict[NodeId, NodeId] = {}  # over which neighbour a broker was heard from
+        self._handlers: dict[type[Message], Handler] = {
+            Forward: self._forward,
+            AdminS: self._admin,
+            AdminA: self._admin,
+            Addressed: self._addressed,
+            Publish: self._publish,
+            Subscribe: self._subscribe,
+            Unsubscribe: self._unsubscribe,
+            Advertise: self._advertise,
+            Unadvertise: self._unadvertise,
+            Ask: self._ask,
+            LinkUp: self._link_up,
+            LinkDown: self._link_down,
+            Gone: self._gone,
+            Tick: self._tick,
+            Appended: self._appended,
+        }
+
+    def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
+        """What is to be done about a message from a neighbour, a local client, or the world, whose name is its own."""
+        return self._handlers[type(message)](message, sender, now)
+
+    # --- events ---
+
+    def _publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
+        self._client(client)
+        effects: list[Effect] = []
+        taken: list[Event] = []
+        for event in message.events:
+            if self._acceptance.is_known(event):
+                effects.append(Send(client, Accepted(event.id)))
+            elif not self.router.conforms(client, event):
+                effects.append(Send(client, Refused(event.id, "it is outside of what this client advertised")))
+            else:
+                self._acceptance.note(event)
+                if event.not_before is not None and event.not_before > now * MICROS:
+                    release = event.not_before / MICROS
+                    heapq.heappush(self._held, (release, next(self._holding), client, event))
+                    effects += (Wake(release), Send(client, Accepted(event.id)))
+                else:
+                    taken.append(event)
+        return effects + self._take(taken, client, now)
+
+    def _take(self, events: list[Event], client: NodeId, now: float) -> list[Effect]:
+        """Take events into their streams, and route them."""
+        if not events:
+            return []
+        stamped = tuple([self._acceptance.stamped(event) for event in events])
+        return [Append(client, stamped), *self._route(Forward(stamped), client, now)]
+
+    def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
+        return [Send(message.client, Accepted(event.id)) for event in message.events if event.not_before is None]
+
+    def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
+        events = message.events
+        new = tuple([event for event in events if self._arrivals.is_new(event)])
+        return self._route(message if len(new) == len(events) else Forward(new), sender, now)
+
+    def _route(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
+        """Send events on to where they are wanted: a batch as one."""
+        effects: list[Effect] = []
+        onward: dict[NodeId, list[Event]] = {}
+        local: dict[NodeId, list[Delivery]] = {}
+        for event in _by_priority(message.events):
+            if event.expires is not None and event.expires <= now * MICROS:
+                effects.append(Note(event, sender, "expired"))
+                continue
+            neighbours, subscriptions = self.router.targets(event, sender)
+            for neighbour in neighbours:
+                onward.setdefault(neighbour, []).append(event)
+            if subscriptions:
+                self._number(event, subscriptions, local)
+        for neighbour, events in onward.items():
+            whole = len(events) == len(message.events)
+            effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
+        effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items()]
+        return effects
+
+    def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
+        """One copy for each client, with a number for each of its subscriptions that wants the event."""
+        numbers: dict[NodeId, list[tuple[str, int]]] = {}
+        for name, wanted_as in subscriptions:
+            client = self.clients.get(name)
+            subscription = client and client.subscriptions.get(wanted_as)
+            if subscription:
+                numbers.setdefault(name, []).append((wanted_as, subscription.number(event)))
+        for name, pairs in numbers.items():
+            if self.clients[name].connected:
+                local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
+
+    # --- what clients want and offer ---
+
+    def _subscribe(self, message: Subscribe, client: NodeId, now: float) -> list[Effect]:
+        known, name, wanted = self._client(client), message.name, message.filter
+        source, expiry = Source(client, name), now + message.lease
+        self.router.subscribe(source, wanted, expiry)
+        subscription = known.subscriptions.get(name)
+        if subscription is None:
+            subscription = known.subscriptions[name] = Subscription(wanted, message.keep)
+        elif subscription.filter != wanted:
+            self.router.unsubscribe(source, subscription.filter)
+            subscription.filter = wanted
+        subscription.leased = message.lease < FOREVER
+        return [*self._tell(now), Send(client, Accepted(name))]
+
+    def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
+        self._drop_subscription(client, message.name)
+        return [*self._tell(now), Send(client, Accepted(message.name))]
+
+    def _drop_subscription(self, client: NodeId, name: str) -> None:
+        subscription = self._client(client).subscriptions.pop(name, None)
+        if subscription is not None:
+            self.router.unsubscribe(Source(client, name), subscription.filter)
+
+    def _advertise(self, message: Advertise, client: NodeId, now: float) -> list[Effect]:
+        self._client(client).advertisements[message.name] = message.lease < FOREVER
+        self.router.advertise(Source(client, message.name), message.filter, now + message.lease)
+        return [*self._tell(now), Send(client, Accepted(message.name))]
+
+    def _unadvertise(self, message: Unadvertise, client: NodeId, now: float) -> list[Effect]:
+        self._drop_advertisement(client, message.name)
+        return [*self._tell(now), Send(client, Accepted(message.name))]
+
+    def _drop_advertisement(self, client: NodeId, name: str) -> None:
+        self._client(client).advertisements.pop(name, None)
+        self.router.unadvertise(Source(client, name))
+
+    def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
+        subscription = self._client(client).subscriptions.get(message.name)
+        if subscription is None:
+            return [Send(client, Refused(message.name, "there is no subscription of this name"))]
+        return [Send(client, answer) for answer in subscription.answer(message.name, message.after)]
+
+    def _gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
+        """What has a lease lasts as long as it; all else ends with the connection."""
+        client = self._client(message.client)
+        for name in [name for name, subscription in client.subscriptions.items() if not subscription.leased]:
+            self._drop_subscription(message.client, name)
+        for name in [name for name, leased in client.advertisements.items() if not leased]:
+            self._drop_advertisement(message.client, name)
+        client.connected = False
+        return self._tell(now)
+
+    def _client(self, name: NodeId) -> Client:
+        client = self.clients.get(name)
+        if client is None:
+            client = self.clients[name] = Client()
+        client.connected = True
+        return client
+
+    # --- neighbours ---
+
+    def _admin(self, message: AdminS | AdminA, sender: NodeId, now: float) -> list[Effect]:
+        self.router.take(sender, message, now)
+        return self._tell(now)
+
+    def _link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
+        self.router.connect(message.neighbour)
+        return self._tell(now)
+
+    def _link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
+        self.router.disconnect(message.neighbour)
+        self._ways = {node: way for node, way in self._ways.items() if way != message.neighbour}
+        return self._tell(now)
+
+    def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
+        """Send it on over the way that was heard of, or every way where there is none; what is for here is handled."""
+        if sender in self.router.neighbours:
+            self._ways[message.origin] = sender
+        if message.to == self.name:
+            return self.handle(message.body, message.origin, now)
+        way = self._ways.get(message.to)
+        ways = [way] if way is not None else [n for n in self.router.neighbours if n != sender]
+        return [Send(neighbour, message) for neighbour in ways]
+
+    def _tell(self, now: float) -> list[Effect]:
+        return [Send(neighbour, message) for neighbour, message in self.router.flush(now)]
+
+    # --- time ---
+
+    def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        while self._held and self._held[0][0] <= now:
+            _, _, client, event = heapq.heappop(self._held)
+            effects += self._take([event], client, now)
+        if self._sweep < FOREVER and now >= self._next_sweep:
+            self._next_sweep = now + self._sweep
+            for source, _ in self.router.expire(now):
+                self._forget(source)
+            effects += (*self._tell(now), Wake(self._next_sweep))
+        return effects
+
+    def _forget(self, source: Source) -> None:
+        """A subscription has expired; a client that has none left and is not there is forgotten."""
+        client = self.clients.get(source.node)
+        if client is not None:
+            client.subscriptions.pop(source.name, None)
+            if not client.connected and not client.subscriptions:
+                del self.clients[source.node]
+
+
+def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
+    """The more urgent events first, equally urgent ones in their order."""
+    if len(events) == 1:
+        return events
+    return sorted(events, key=lambda event: -event.priority)

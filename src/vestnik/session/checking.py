@@ -1,0 +1,89 @@
+"""How long to wait until the next question whether anything was lost, given how much was lost in the last interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+T0 = 20.0
+
+
+class Checking(Protocol):
+    """A strategy. Intervals are in seconds."""
+
+    @property
+    def first(self) -> float:
+        """The first interval."""
+
+    def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
+        """The interval after one in which `lost` notifications were lost; `uniform(a, b)` draws a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Longer by `delta` where nothing was lost, else shorter the more was lost: t (1 + alpha k) / (k + 1)."""
+
+    delta: float = 20.0
+    alpha: float = 0.5
+    first: float = T0
+
+    def __post_init__(self) -> None:
+        _positive(self.first, self.delta)
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha is between 0 and 1, not {self.alpha}")
+
+    def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
+        return interval + self.delta if lost == 0 else interval * (1 + self.alpha * lost) / (lost + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplicativeDecrease:
+    """Shorter by `factor` where something was lost, else the first interval again."""
+
+    factor: float = 0.5
+    first: float = T0
+
+    def __post_init__(self) -> None:
+        _positive(self.first)
+        if not 0 < self.factor < 1:
+            raise ValueError(f"the factor is between 0 and 1, not {self.factor}")
+
+    def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
+        return interval * self.factor if lost else self.first
+
+
+@dataclass(frozen=True, slots=True)
+class RandomInterval:
+    """Anything between `low` and `high`."""
+
+    low: float = 10.0
+    high: float = 30.0
+    first: float = T0
+
+    def __post_init__(self) -> None:
+        _positive(self.first, self.low)
+        if self.low > self.high:
+            raise ValueError(f"the interval is from {self.low} to {self.high}, which is nothing")
+
+    def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
+        return uniform(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Always the first interval."""
+
+    first: float = T0
+
+    def __post_init__(self) -> None:
+        _positive(self.first)
+
+    def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
+        return self.first
+
+
+def _positive(*intervals: float) -> None:
+    for interval in intervals:
+        if not interval > 0:
+            raise ValueError(f"an interval is longer than nothing, not {interval}")

@@ -1,0 +1,244 @@
+"""One broker, message by message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vestnik import Event, Filter
+from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.routing.propagation import Leases, Source
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.wire.messages import (
+    Accepted,
+    Addressed,
+    AdminS,
+    Advertise,
+    Answer,
+    Ask,
+    Delivery,
+    Forward,
+    Gap,
+    Interest,
+    Message,
+    Notify,
+    Publish,
+    Refused,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+
+CHEAP, DEAR, ACME = (Filter.parse(text) for text in ("price < 10", "price > 90", "symbol = 'ACME'"))
+
+
+def quote(price: float, id: str = "q", **envelope: Any) -> Event:
+    return Event("quote", {"symbol": "ACME", "price": price}, source="nyse", id=id, **envelope)
+
+
+class World:
+    """A broker `b` with neighbours `u` and `v`; `now` is whatever the test says."""
+
+    def __init__(self, strategy: str = "covering", router: type[Router] = Router, **options: Any) -> None:
+        leases = options.pop("leases", Leases())
+        self.broker = BrokerCore("b", router(make_strategy(strategy), leases), **options)
+        self.now = 0.0
+        for neighbour in ("u", "v"):
+            self.tell("b", LinkUp(neighbour))
+
+    def tell(self, sender: str, message: Message) -> list[Effect]:
+        return self.broker.handle(message, sender, self.now)
+
+    def sent(self, sender: str, message: Message, to: str) -> list[Message]:
+        """What goes to `to` when `sender` says something."""
+        return [e.message for e in self.tell(sender, message) if isinstance(e, Send) and e.to == to]
+
+
+def test_a_subscription_is_told_to_neighbours_and_accepted() -> None:
+    world = World()
+    effects = world.tell("c", Subscribe("s", CHEAP))
+    told = AdminS(add=(Interest(CHEAP),))
+    assert effects == [Send("u", told), Send("v", told), Send("c", Accepted("s"))]
+    assert world.tell("c", Unsubscribe("s")) == [
+        Send("u", AdminS(remove=(Interest(CHEAP),))),
+        Send("v", AdminS(remove=(Interest(CHEAP),))),
+        Send("c", Accepted("s")),
+    ]
+
+
+def test_one_copy_for_a_client_names_all_subscriptions_that_want_it() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", CHEAP))
+    world.tell("c", Subscribe("t", ACME))
+    world.tell("d", Subscribe("s", DEAR))
+    event = quote(5, stream=("x", "nyse"), seq=1)
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, (("s", 1), ("t", 1))),))]
+    later = quote(50, "r", stream=("x", "nyse"), seq=2)
+    assert world.sent("u", Forward((later,)), "c") == [Notify((Delivery(later, (("t", 2),)),))]
+
+
+def test_a_publication_gets_its_stream_is_stored_and_forwarded_where_it_is_wanted() -> None:
+    world = World()
+    world.tell("u", AdminS(add=(Interest(CHEAP),)))
+    append, send = world.tell("p", Publish((quote(5),)))
+    assert isinstance(append, Append) and isinstance(send, Send)
+    (event,) = append.events
+    assert (event.stream, event.seq, append.client) == (("b", "nyse"), 1, "p")
+    assert send == Send("u", Forward((event,)))
+    assert world.tell("b", Appended("p", (event,))) == [Send("p", Accepted("q"))]
+    assert world.tell("p", Publish((quote(5),))) == [Send("p", Accepted("q"))], "the same again is known"
+
+
+def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
+    world = World()
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    world.tell("v", AdminS(add=(Interest(CHEAP),)))
+    events = (quote(5, "1"), quote(50, "2", priority=9), quote(6, "3"))
+    sends = {e.to: e.message for e in world.tell("p", Publish(events)) if isinstance(e, Send)}
+    to_u, to_v = sends["u"], sends["v"]
+    assert isinstance(to_u, Forward) and isinstance(to_v, Forward)
+    assert [event.id for event in to_v.events] == ["1", "3"]
+    assert sorted(event.id for event in to_u.events) == ["1", "2", "3"]
+
+
+def test_an_event_goes_not_back_to_whom_it_came_from_and_not_twice() -> None:
+    world = World()
+    for neighbour in ("u", "v"):
+        world.tell(neighbour, AdminS(add=(Interest(ACME),)))
+    event = quote(5, stream=("x", "nyse"), seq=7)
+    assert world.tell("u", Forward((event,))) == [Send("v", Forward((event,)))]
+    assert world.tell("u", Forward((event,))) == []
+    late = quote(6, "l", stream=("x", "nyse"), seq=5)
+    assert world.tell("u", Forward((late,))) == [Send("v", Forward((late,)))], "it was overtaken, not seen"
+    assert world.tell("u", Forward((late,))) == []
+
+
+def test_a_filter_changes_in_place_and_its_numbers_go_on() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", CHEAP))
+    world.tell("u", Forward((quote(5, stream=("x", "nyse"), seq=1),)))
+    assert world.tell("c", Subscribe("s", DEAR))[0] == Send(
+        "u", AdminS(add=(Interest(DEAR),), remove=(Interest(CHEAP),))
+    )
+    event = quote(95, "r", stream=("x", "nyse"), seq=2)
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, (("s", 2),)),))]
+
+
+def test_what_was_missed_can_be_asked_for_as_far_as_it_is_kept() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME, lease=60, keep=2))
+    world.tell("b", Gone("c"))
+    events = [quote(n, str(n), stream=("x", "nyse"), seq=n) for n in range(1, 5)]
+    assert world.sent("u", Forward(tuple(events)), "c") == [], "nobody is there"
+    kept = tuple(Delivery(event, (("s", event.seq or 0),)) for event in events[2:])
+    assert world.sent("c", Ask("s", 0), "c") == [Gap("s", 1, 2), Answer("s", 4, kept)]
+    assert world.sent("c", Ask("s", 4), "c") == [Answer("s", 4)]
+    assert world.sent("c", Ask("t", 0), "c") == [Refused("t", "there is no subscription of this name")]
+
+
+def test_without_a_lease_subscriptions_end_with_the_connection() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", CHEAP))
+    world.tell("c", Subscribe("t", DEAR, lease=60))
+    assert world.tell("b", Gone("c"))[0] == Send("u", AdminS(remove=(Interest(CHEAP),)))
+    assert set(world.broker.clients["c"].subscriptions) == {"t"}
+
+
+def test_what_is_not_renewed_expires_and_is_withdrawn() -> None:
+    world = World(leases=Leases(10), sweep=1)
+    assert world.tell("b", Tick()) == [Wake(1.0)]
+    world.tell("c", Subscribe("s", CHEAP, lease=10))
+    world.tell("u", AdminS(add=(Interest(DEAR, lease=10),)))
+    world.now = 9.0
+    world.tell("c", Subscribe("s", CHEAP, lease=10))
+    world.now = 11.0
+    assert world.tell("b", Tick()) == [Send("v", AdminS(remove=(Interest(DEAR),))), Wake(12.0)]
+    world.now = 20.0
+    world.tell("b", Gone("c"))
+    assert Send("u", AdminS(remove=(Interest(CHEAP),))) in world.tell("b", Tick())
+    assert world.broker.clients == {}
+
+
+def test_a_renewal_goes_on_to_the_neighbours() -> None:
+    world = World(leases=Leases(10))
+    world.tell("c", Subscribe("s", CHEAP, lease=10))
+    world.now = 4.0
+    told = AdminS(add=(Interest(CHEAP, lease=10),))
+    assert world.tell("c", Subscribe("s", CHEAP, lease=10)) == [
+        Send("u", told),
+        Send("v", told),
+        Send("c", Accepted("s")),
+    ]
+
+
+def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME))
+    held = quote(5, "held", not_before=2_000_000)
+    assert world.tell("p", Publish((held,))) == [Wake(2.0), Send("p", Accepted("held"))]
+    stale = quote(5, "stale", expires=1_000_000, stream=("x", "nyse"), seq=1)
+    world.now = 2.0
+    append, notify = world.tell("b", Tick())
+    assert isinstance(append, Append) and append.events[0].id == "held"
+    assert isinstance(notify, Send) and notify.to == "c"
+    assert world.tell("u", Forward((stale,))) == [Note(stale, "u", "expired")]
+
+
+def test_publications_outside_of_what_was_advertised_are_refused() -> None:
+    world = World(router=AdvertisingRouter)
+    event = quote(5)
+    reason = "it is outside of what this client advertised"
+    assert world.tell("p", Publish((event,))) == [Send("p", Refused("q", reason))]
+    world.tell("p", Advertise("a", ACME))
+    assert isinstance(world.tell("p", Publish((event,)))[0], Append)
+    world.tell("p", Unadvertise("a"))
+    assert world.tell("p", Publish((quote(6, "r"),))) == [Send("p", Refused("r", reason))]
+    world.tell("p", Unadvertise("unknown"))
+
+
+def test_subscriptions_go_only_where_something_is_advertised() -> None:
+    world = World(router=AdvertisingRouter)
+    assert world.tell("c", Subscribe("s", CHEAP)) == [Send("c", Accepted("s"))]
+    from vestnik.wire.messages import AdminA
+
+    effects = world.tell("u", AdminA(add=(Interest(ACME),)))
+    assert effects == [Send("v", AdminA(add=(Interest(ACME),))), Send("u", AdminS(add=(Interest(CHEAP),)))]
+    effects = world.tell("u", AdminA(remove=(Interest(ACME),)))
+    assert effects == [Send("v", AdminA(remove=(Interest(ACME),))), Send("u", AdminS(remove=(Interest(CHEAP),)))]
+
+
+def test_a_lost_link_takes_with_it_what_came_over_it() -> None:
+    world = World()
+    world.tell("u", AdminS(add=(Interest(CHEAP),)))
+    assert world.tell("b", LinkDown("u")) == [Send("v", AdminS(remove=(Interest(CHEAP),)))]
+    world.tell("c", Subscribe("s", DEAR))
+    assert world.tell("b", LinkUp("u")) == [Send("u", AdminS(add=(Interest(DEAR),)))]
+
+
+def test_messages_for_one_broker_find_their_way_back() -> None:
+    world = World()
+    asked = Addressed("far", "near", Tick())
+    assert world.tell("u", asked) == [Send("v", asked)], "unknown: every way but back"
+    answer = Addressed("near", "far", Tick())
+    assert world.tell("v", answer) == [Send("u", answer)]
+    assert world.tell("u", Addressed("far", "near", Tick())) == [Send("v", asked)]
+
+
+@pytest.mark.parametrize("strategy", ["flooding", "simple", "identity", "covering", "merging"])
+def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
+    world = World(strategy)
+    assert world.tell("c", Subscribe("s", Filter.none())) == [Send("c", Accepted("s"))]
+    assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
+    assert world.tell("c", Unsubscribe("s")) == [Send("c", Accepted("s"))]
+
+
+def test_garbage_in_the_table_hurts_nobody() -> None:
+    world = World(leases=Leases(10), sweep=1)
+    world.broker.router.subscribe(Source("ghost", "s"), ACME, 5.0)
+    assert world.sent("u", Forward((quote(5),)), "ghost") == []
+    world.now = 6.0
+    world.tell("b", Tick())
+    assert len(world.broker.router.subscriptions) == 0
