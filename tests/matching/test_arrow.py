@@ -119,6 +119,12 @@ def test_a_missing_column_is_missing() -> None:
     assert matched(NESTED, pa.RecordBatch.from_pydict({"type": pa.array(["t"])})) == wanted([{}])
 
 
+def test_columns_that_are_not_those_of_events_are_noticed() -> None:
+    with pytest.raises(InvalidEvent, match="layout='flat'"):
+        NESTED.count_batch(pa.RecordBatch.from_pydict({"n": pa.array([1, None])}))
+    assert counts("source = 'a'", pa.array(["a"]), "source", "event") == [1]
+
+
 def test_a_null_struct_hides_what_is_below_it() -> None:
     inner = pa.array([1, 1], pa.int64())
     hidden = pa.StructArray.from_arrays([inner], ["a"], mask=pa.array([True, False]))

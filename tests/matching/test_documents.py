@@ -35,6 +35,13 @@ def test_blank_lines_are_passed_over_and_nothing_is_nothing() -> None:
         assert COMPILED.count_json(nothing).tolist() == [] and len(COMPILED.match_json(nothing)) == 0
 
 
+def test_documents_that_are_no_events_are_noticed() -> None:
+    events = compile_filters({"f": Filter.parse("n = 1")})
+    with pytest.raises(InvalidEvent, match=r"^line 2 has neither type nor data; .*layout='flat'"):
+        events.count_json('\n{"n": 1}\n')
+    assert events.count_json('{"type": "t"}\n{"data": {"n": 1}}').tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("value", [None, 7, "text", True, [1], {"v": 6}, {"v": "6"}, {"v": None}, {}])
 def test_what_is_no_object_has_nothing_below_it(value: Any) -> None:
     assert COMPILED.count_json(json.dumps({"n": value})).tolist() == [int(value == {"v": 6})]

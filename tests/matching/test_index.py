@@ -220,6 +220,21 @@ def test_a_filter_that_is_none_leaves_the_old_one() -> None:
     assert matcher.match(Event("t")) == {"a"}
 
 
+def test_what_is_no_event_is_refused() -> None:
+    matcher: Matcher[str] = Matcher()
+    with pytest.raises(TypeError, match="a Matcher matches an Event, not dict"):
+        matcher.match({"x": 1})  # type: ignore[arg-type]
+
+
+def test_the_filters_can_be_read_back() -> None:
+    matcher: Matcher[str] = Matcher()
+    matcher.add("a", Filter.all())
+    matcher.add("b", Filter.none())
+    assert {id: matcher[id] for id in matcher} == {"a": Filter.all(), "b": Filter.none()}
+    with pytest.raises(KeyError):
+        matcher["c"]
+
+
 def test_an_index_that_is_emptied_and_filled_again() -> None:
     matcher: Matcher[int] = Matcher()
     for _ in range(3):
@@ -237,6 +252,6 @@ def test_without_numba_the_plain_scan_answers(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_base_install_is_enough() -> None:
-    code = "import sys; from vestnik.matching import Matcher; Matcher(); print('numpy' in sys.modules)"
+    code = "import sys; from vestnik.matching import *; Matcher(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "False"

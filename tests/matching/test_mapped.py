@@ -72,6 +72,14 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["index"]
 
 
+def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "nowhere" / "index", tmp_path / "file" / "index"):
+        with pytest.raises(OSError) as caught:
+            compile_filters(FILTERS).save(path)
+        assert caught.value.filename == str(path)
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(TypeError, match=r"Filter\.parse"):
         compile_filters({"a": "x > 1"})  # type: ignore[arg-type]
@@ -83,3 +91,5 @@ def test_wrong_arguments_are_named() -> None:
             compile_filters(filters)
     with pytest.raises(TypeError, match=r"a batch is of Events, .* not of dict"):
         compile_filters(FILTERS).match_batch([EVENTS[0], {}])
+    with pytest.raises(TypeError, match="a batch is a list of Events, not one Event"):
+        compile_filters(FILTERS).match_batch(EVENTS[0])

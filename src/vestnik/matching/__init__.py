@@ -8,13 +8,14 @@ from vestnik.errors import MissingExtra
 from vestnik.matching.single.index import Matcher
 
 if TYPE_CHECKING:
-    from vestnik.matching.batch.compiled import CompiledFilters, compile_filters
+    from vestnik.matching.batch.compiled import CompiledFilters as CompiledFilters
+    from vestnik.matching.batch.compiled import compile_filters as compile_filters
 
-__all__ = ["CompiledFilters", "Matcher", "compile_filters"]
+__all__ = ["Matcher"]  # what every installation has
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in ("CompiledFilters", "compile_filters"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from vestnik.matching.batch import compiled

@@ -31,6 +31,7 @@ from vestnik.matching.batch.arrow_values import (
 )
 from vestnik.matching.batch.columns import (
     DEFAULT_PRIORITY,
+    WRONG_LAYOUT,
     Columns,
     Place,
     Strings,
@@ -42,6 +43,9 @@ from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISS
 from vestnik.matching.batch.lines import Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.values import MISSING
+
+EXPECTED = frozenset({"type", DATA})
+"""Columns of which a batch of events has one, if filters look at either."""
 
 
 class ArrowColumns:
@@ -131,6 +135,8 @@ def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0) -> ArrowC
         return _priorities(found, batch.num_rows) if name == "priority" else _below(found, (), place)
 
     def resolve(path: Path) -> pa.Array | list[Any] | None:
+        if layout == "event" and path[0] in EXPECTED and EXPECTED.isdisjoint(batch.schema.names):
+            raise InvalidEvent(f"the batch has neither a type nor a data column; {WRONG_LAYOUT}")
         if path[0] != DATA:
             return envelope(path[0])
         if layout == "flat":

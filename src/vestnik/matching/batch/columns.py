@@ -23,6 +23,9 @@ DEFAULT_SOURCE, DEFAULT_PRIORITY = _PLAIN.source, _PLAIN.priority
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What decoders raise for text or bytes that they cannot read."""
 
+WRONG_LAYOUT = "where it holds the attributes of data themselves, compile with layout='flat'"
+"""What to do where a batch is not laid out as events."""
+
 Place: TypeAlias = Callable[[int], str]
 """Says for messages where a row was read."""
 

@@ -142,8 +142,10 @@ def _named(filters: Any) -> list[tuple[Any, Filter]]:
     return named
 
 
-def _events(batch: Iterable[Any]) -> list[Event]:
-    """The events of `batch`; TypeError where it holds something else."""
+def _events(batch: Any) -> list[Event]:
+    """The events of `batch`; TypeError where it is none, or holds something else."""
+    if not isinstance(batch, Iterable):
+        raise TypeError(f"a batch is a list of Events, not one {type(batch).__name__}")
     events = list(batch)
     for event in events:
         if not isinstance(event, Event):

@@ -15,10 +15,17 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-from msgspec import Struct, defstruct
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.batch.columns import DEFAULT_PRIORITY, DEFAULT_SOURCE, UNREADABLE, Place, ValueColumns
+from vestnik.matching.batch.columns import (
+    DEFAULT_PRIORITY,
+    DEFAULT_SOURCE,
+    UNREADABLE,
+    WRONG_LAYOUT,
+    Place,
+    ValueColumns,
+)
 from vestnik.model.frozen import kind_name
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.times import parse_rfc3339
@@ -46,7 +53,10 @@ class DocumentReader:
         """The columns of the documents, one a line, some at a time; blank lines are passed over."""
         before = 0
         for text in _pieces(lines):
-            yield self._columns(self._decode(text, before), partial(_line_of, text, before))
+            documents = self._decode(text, before)
+            if not before and not self._flat:
+                _check_layout(text)
+            yield self._columns(documents, partial(_line_of, text, before))
             before += text.count(b"\n")
 
     def _columns(self, documents: list[Any], place: Place) -> ValueColumns:
@@ -84,6 +94,22 @@ class DocumentReader:
                     self._decoder.decode(line)
             except UNREADABLE as error:
                 raise InvalidEvent(f"line {number} is no event in JSON: {error}") from error
+
+
+class _Event(Struct):
+    """What tells an event from its data alone."""
+
+    type: Any = UNSET
+    data: Raw | UnsetType = UNSET
+
+
+def _check_layout(text: bytes) -> None:
+    """InvalidEvent where the first document, and so probably each, is not laid out as an event."""
+    line = text.lstrip().partition(b"\n")[0]
+    if line:
+        head = msgspec.json.decode(line, type=_Event)
+        if head.type is UNSET and head.data is UNSET:
+            raise InvalidEvent(f"{_line_of(text, 0, 0)} has neither type nor data; {WRONG_LAYOUT}")
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pickle
 import struct
-from os import PathLike
+from contextlib import suppress
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ _CUT_SHORT = "is cut short: write it again"
 
 
 def write_mapped(path: str | PathLike[str], value: Any) -> None:
-    """Write `value` to a file beside `path`, then put it in its place."""
+    """Write `value` to a file beside `path`, then put it in its place; an OSError names `path` itself."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     views = [buffer.raw() for buffer in buffers]
@@ -39,9 +40,10 @@ def write_mapped(path: str | PathLike[str], value: Any) -> None:
                 file.write(piece)
                 file.write(b"\0" * (-file.tell() % _ALIGN))
         part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise OSError(error.errno, error.strerror, fspath(path)) from error
 
 
 def read_mapped(path: str | PathLike[str]) -> Any:

@@ -8,7 +8,7 @@ records that hold; where codes leave doubt, checks on the values themselves sett
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from vestnik.matching.single.buckets import Bucket
@@ -57,6 +57,12 @@ class Matcher(Generic[Id]):
     def __contains__(self, id: object) -> bool:
         return id in self._filters
 
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self._filters)
+
+    def __getitem__(self, id: Id) -> Filter:
+        return self._filters[id][0]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ({id: wanted for id, (wanted, _) in self._filters.items()},)
 
@@ -79,6 +85,8 @@ class Matcher(Generic[Id]):
 
     def match(self, event: Event) -> set[Id]:
         """The ids of the filters that match `event`."""
+        if not isinstance(event, Event):
+            raise TypeError(f"a Matcher matches an Event, not {type(event).__name__}")
         reading = self._paths.read(event)
         reading.blocks.extend(self._rest.blocks)
         rows = self._scan(self._store, reading)
