@@ -8,6 +8,7 @@ VestnikError
 │   └── FilterTooComplex     a filter beyond a limit: which limit, and how large it is
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
+├── InvalidTrace             a file that holds no trace: its name, the line, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
@@ -92,6 +93,16 @@ class InvalidIndex(VestnikError):
         self.path = fspath(path)
         self.reason = reason
         super().__init__(f"{self.path} {reason}")
+
+
+class InvalidTrace(VestnikError):
+    """`name` holds no trace: at `line` (from 1) `reason`."""
+
+    def __init__(self, name: str, line: int, reason: str) -> None:
+        self.name = name
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{name}:{line}: {reason}")
 
 
 class UnknownStrategy(VestnikError):
