@@ -12,6 +12,7 @@ from vestnik.errors import InvalidTrace
 from vestnik.trace.files import from_lines, from_plain, to_lines, to_plain
 from vestnik.trace.records import (
     Advertised,
+    Anew,
     AnyRecord,
     Attached,
     Corrupted,
@@ -20,6 +21,7 @@ from vestnik.trace.records import (
     Detached,
     Dropped,
     Linked,
+    Lost,
     Notified,
     Published,
     Rejected,
@@ -42,6 +44,8 @@ RECORDS: list[AnyRecord] = [
     Published(2.0, "p", EVENT),
     Rejected(2.0, "p", EVENT, "not advertised"),
     Notified(2.5, "c", EVENT, (("s", 1), ("t", 4))),
+    Lost(2.5, "c", "s", 2, 3),
+    Anew(2.5, "c", "s"),
     Settled(3.0),
     Attached(3.0, "c", "b"),
     Detached(3.0, "c", "b"),

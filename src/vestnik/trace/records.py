@@ -71,6 +71,22 @@ class Notified(Record, frozen=True):
     numbers: tuple[tuple[str, int], ...]
 
 
+class Lost(Record, frozen=True):
+    """A client was told that the notifications with these numbers, both ends included, will not come."""
+
+    client: NodeId
+    name: str
+    first: int
+    last: int
+
+
+class Anew(Record, frozen=True):
+    """A client was told that its broker had forgotten a subscription: it begins again, with number 1."""
+
+    client: NodeId
+    name: str
+
+
 class Settled(Record, frozen=True):
     """Nothing is on its way, and nothing will happen of itself but renewals."""
 
@@ -133,6 +149,6 @@ class Corrupted(Record, frozen=True):
 
 
 AnyRecord: TypeAlias = (
-    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Settled
+    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Lost | Anew | Settled
     | Attached | Detached | Sent | Dropped | Linked | Cut | Crashed | Restarted | Corrupted
 )  # fmt: skip
