@@ -72,7 +72,7 @@ def test_check_in_json() -> None:
 @pytest.mark.parametrize(
     ("text", "matches", "said"),
     [
-        ("FALSE", "none", "matches nothing"),
+        ("FALSE", "none", "matches nothing, its conditions contradict each other or are never true"),
         ("a = 1 AND a = 2", "none", "matches nothing"),
         ("TRUE", "all", "matches every event"),
         ("a = 1 OR b = 2 OR NOT a = 1 AND NOT b = 2", "all", "matches every event"),
@@ -81,6 +81,46 @@ def test_check_in_json() -> None:
 def test_check_points_out_what_matches_all_or_nothing(text: str, matches: str, said: str) -> None:
     assert said in run("filter", "check", text).stdout
     assert printed("filter", "check", text)["matches"] == matches
+
+
+INSTANT = "an instant, written TIMESTAMP '2026-05-01T12:30:00Z'"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("time > '2026-05-01T12:30:00Z'", "time", INSTANT),
+        ("a = 1 OR NOT expires = 'x' AND expires = 'y'", "expires", INSTANT),
+        ("priority = 'high'", "priority", "an integer from 0 to 9"),
+        ("priority = 12", "priority", "an integer from 0 to 9"),
+        ("type = 5", "type", "a string that is not empty"),
+        ("ANY subject = 'x'", "subject", "a string that is not empty"),
+        ("seq = 0", "seq", "an integer from 1"),
+    ],
+)
+def test_check_points_out_what_is_never_true(text: str, name: str, kind: str) -> None:
+    result = run("filter", "check", text)
+    assert result.exit_code == 0
+    assert result.stderr == f"vestnik: a condition on {name} is never true: {name} is {kind}\n"
+
+
+@pytest.mark.parametrize("text", ["time > 5", "priority != 12", "NOT EXISTS subject", "x = 1 AND x = 2", "ANY x = 1"])
+def test_check_says_nothing_of_other_conditions(text: str) -> None:
+    assert run("filter", "check", text).stderr == ""
+
+
+def test_a_filter_from_standard_input(tmp_path: Path) -> None:
+    odd = """ "my-attr" != 'it''s'\n"""
+    assert run("filter", "check", "-", stdin=odd).stdout.startswith("\"my-attr\" != 'it''s'\n")
+    assert printed("filter", "relate", "-", "x > 2", stdin="x > 1")["covers"] is True
+    assert printed("filter", "relate", "x > 1", "-", stdin="x > 2")["covers"] is True
+    event = tmp_path / "event.json"
+    event.write_text(QUOTE)
+    assert printed("filter", "explain", "-", str(event), stdin="price > 10")["matches"] is True
+    for words in ("relate - -", "explain - -"):
+        result = run("filter", *words.split(), stdin="x > 1")
+        assert (result.exit_code, result.stdout) == (2, "") and "only one of the two" in result.stderr
+    assert run("filter", "check", "-", stdin=b"a = '\xff'").exit_code == 2
 
 
 def test_check_shows_where_the_syntax_is_wrong() -> None:
@@ -177,10 +217,16 @@ def test_explain_refuses_what_is_no_event(event: bytes, reason: str) -> None:
     assert result.stderr.startswith("vestnik: standard input holds no event: ") and reason in result.stderr
 
 
+def test_explain_takes_one_event() -> None:
+    result = run("filter", "explain", "TRUE", "-", stdin=f"{QUOTE}\n{QUOTE}\n")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "vestnik: standard input holds several events, one a line; give one\n"
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     missing, folder = str(tmp_path / "missing.json"), str(tmp_path)
     for arguments in (["explain", "TRUE", missing], ["match", missing, "-"], ["match", "-", missing]):
-        result = run("filter", *arguments, stdin="")
+        result = run("filter", *arguments, stdin='{"id": 1, "filter": "TRUE"}')
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == f"vestnik: {missing}: there is no such file\n"
     result = run("filter", "explain", "TRUE", folder)

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from vestnik import Event
 from vestnik.cli.demo import tour
+from vestnik.matching import Matcher
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 EVENT = '{"type": "q", "id": "e%d", "data": {"n": %d}}\n'
@@ -142,6 +144,24 @@ def test_the_demo_in_a_pipe() -> None:
     done = run("demo")
     assert done.returncode == 0 and done.stderr == b"" and b"\x1b" not in done.stdout
     assert "it would match if: price < 12" in done.stdout.decode()
+
+
+def test_the_demo_does_not_measure_what_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    class Loading(Matcher[int]):
+        loaded = False
+
+        def match(self, event: Event) -> set[int]:
+            nonlocal now
+            now += 0.00001 if self.loaded else 1
+            self.loaded = True
+            return super().match(event)
+
+    monkeypatch.setattr("vestnik.cli.demo.Matcher", Loading)
+    page = StringIO()
+    tour(Console(file=page, width=80, highlight=False), lambda: now)
+    assert "1,000 events, 10.0 us each" in page.getvalue()
 
 
 def test_the_demo_is_the_same_each_time() -> None:

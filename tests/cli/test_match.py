@@ -69,10 +69,17 @@ def test_filters_may_be_standard_input(tmp_path: Path) -> None:
 def test_empty_files(filters: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
-    for arguments in ((str(empty), str(empty)), (filters, str(empty))):
-        result = match(*arguments)
-        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
-    assert match(str(empty), "-").stdout == "1\te1\t\n2\te2\t\n4\te3\t\n"
+    result = match(filters, str(empty))
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    result = match(str(empty), "-")
+    assert (result.exit_code, result.stdout) == (0, "1\te1\t\n2\te2\t\n4\te3\t\n")
+    assert result.stderr == f"vestnik: {empty} holds no filters, so nothing matches\n"
+
+
+def test_a_file_without_any_event(filters: str) -> None:
+    result = match(filters, "-", stdin=json.dumps({"type": "q", "data": {"price": 5}}, indent=2))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("could not be read; no line holds an event; write each event on one line\n")
 
 
 def test_unreadable_events_are_reported_and_the_rest_is_matched(filters: str) -> None:
@@ -110,6 +117,7 @@ def test_a_line_beyond_all_measure(filters: str) -> None:
         ("{", "no JSON text"),
         ("[]", 'expected {"id": ..., "filter": "..."}'),
         ('{"id": "x"}', 'expected {"id": ..., "filter": "..."}'),
+        ('{"id": "x", "filter": "a = 1", "to": "y"}', '"to" is unknown; expected {"id": ..., "filter": "..."}'),
         ('{"filter": "a = 1"}', "expected an id that is a string or an integer"),
         ('{"id": true, "filter": "a = 1"}', "expected an id that is a string or an integer"),
         ('{"id": "cheap", "filter": "a = 1"}', 'the id "cheap" is taken by an earlier line'),
@@ -130,6 +138,14 @@ def test_ids_cannot_break_the_columns_or_the_terminal(filters: str) -> None:
     event = json.dumps({"type": "q", "source": "s", "id": "a\tb\n\x1b[31m\x9b"})
     assert match(filters, "-", stdin=event).stdout == "1\ta\\x09b\\x0a\\x1b[31m\\x9b\t\n"
     assert json.loads(match(filters, "-", "--json", stdin=event).stdout)["id"] == "a\tb\n\x1b[31m\x9b"
+
+
+def test_ids_of_filters_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "filters.jsonl"
+    ids = [1, "1", "-1", "a,b", "a b", 'a"b', "", "it's", "a\tb", "ä", "x-1"]
+    path.write_text("".join(json.dumps({"id": id, "filter": "TRUE"}) + "\n" for id in ids))
+    cell = match(str(path), "-", stdin='{"type": "q", "id": "e"}').stdout.removeprefix("1\te\t").rstrip("\n")
+    assert cell == r"""1,"1","-1","a,b","a b","a\"b","",it's,"a\tb",ä,x-1"""
 
 
 # --- the parts ---

@@ -133,22 +133,27 @@ def _elements(console: Console) -> None:
 def _many(console: Console, clock: Callable[[], float]) -> None:
     matcher: Matcher[int] = Matcher()
     random = Random(1)
-    start = clock()
-    for number in range(FILTERS):
+    texts = []
+    for _ in range(FILTERS):
         low = random.randrange(100)
-        text = f"symbol = 'S{random.randrange(SYMBOLS)}' AND price BETWEEN {low} AND {low + random.randrange(20)}"
-        matcher.add(number, Filter.parse(text))
-    built = clock()
+        symbol = random.randrange(SYMBOLS)
+        texts.append(f"symbol = 'S{symbol}' AND price BETWEEN {low} AND {low + random.randrange(20)}")
+    start = clock()
+    wanted = [Filter.parse(text) for text in texts]
+    parsed = clock()
+    for number, one in enumerate(wanted):
+        matcher.add(number, one)
     events = [
         Event("quote", {"symbol": f"S{random.randrange(SYMBOLS)}", "price": random.randrange(120)}, id=f"e{number}")
         for number in range(EVENTS)
     ]
+    matcher.match(events[0])  # what is loaded once in a process is loaded now, and not measured
     ready = clock()
     matches = sum(len(matcher.match(event)) for event in events)
     done = clock()
     table = _table()
-    table.add_row("parsed and added", f"{FILTERS:,} filters, {(built - start) / FILTERS * 1e6:.0f} us each")
-    table.add_row("matched", f"{EVENTS:,} events, {(done - ready) / EVENTS * 1e6:.1f} us each")
+    table.add_row("parsed", f"{FILTERS:,} filters, {(parsed - start) / FILTERS * 1e6:.0f} us each")
+    table.add_row("matched", f"{EVENTS:,} events, {(done - ready) / EVENTS * 1e6:.1f} us each against all filters")
     table.add_row("found", f"{matches:,} matches")
     console.print(Padding(table, (0, 2), expand=False))
     _say(console, "This was one event after the other; docs/guide/matching.md shows batches.")

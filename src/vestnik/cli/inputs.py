@@ -24,6 +24,17 @@ class Refused(click.ClickException):
         click.echo(f"vestnik: {self.message}", err=True)
 
 
+def filter_text(argument: str) -> str:
+    """The text of a filter that is given as an argument; `-` reads it from standard input."""
+    return _standard_input().read().decode(errors="surrogateescape") if argument == "-" else argument
+
+
+def check_one_standard_input(one: str, other: str) -> None:
+    """Refused where both are `-`."""
+    if one == other == "-":
+        raise Refused("only one of the two can be standard input; give the other")
+
+
 def parsed(text: str, name: str = "filter") -> Filter:
     """The filter of `text`; Refused, with the place and what was expected there, where it has none."""
     try:
@@ -74,4 +85,15 @@ def read_event(name: str) -> Event:
     try:
         return Event.from_json(text)
     except VestnikError as error:
-        raise Refused(f"{shown_name(name)} holds no event: {error}") from None
+        found = "several events, one a line; give one" if _several(text) else f"no event: {error}"
+        raise Refused(f"{shown_name(name)} holds {found}") from None
+
+
+def _several(text: bytes) -> bool:
+    """Whether there are more lines than one, and the first is an event."""
+    first, _, rest = text.strip().partition(b"\n")
+    try:
+        Event.from_json(first)
+    except VestnikError:
+        return False
+    return bool(rest)

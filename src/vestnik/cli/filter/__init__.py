@@ -20,5 +20,6 @@ from vestnik.cli.lazy import LazyGroup
 def group() -> None:
     """Check, explain, relate and match filters.
 
-    Put a filter in double quotes, so that the shell leaves its single quotes alone.
+    Put a filter in double quotes, so that the shell leaves its single quotes alone, or write - and give it on standard
+    input.
     """

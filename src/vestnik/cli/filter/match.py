@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import click
 
 from vestnik.cli.finder import Finder
-from vestnik.cli.inputs import Refused, opened, shown_name
+from vestnik.cli.inputs import Refused, check_one_standard_input, opened, shown_name
 from vestnik.cli.lines import LONGEST, Line, batches
 from vestnik.cli.outputs import json_line
 from vestnik.cli.progress import progress
@@ -68,18 +68,21 @@ def command(ctx: click.Context, filters: str, events: str, as_json: bool, counts
     -, which is standard input. Blank lines are passed over.
 
     For each event one line is printed, in the order of the file: the number of its line, its id and the ids of its
-    filters, between tabs. With --json the ids are exact whatever characters they hold.
+    filters, between tabs. An id that could be mistaken for something else is written as in JSON.
     """
-    if filters == events == "-":
-        raise Refused("only one of the two files can be standard input; name the other")
+    check_one_standard_input(filters, events)
     named = read_filters(filters)
+    if not named:
+        click.echo(f"vestnik: {shown_name(filters)} holds no filters, so nothing matches", err=True)
     finder = Finder([one.wanted for one in named])
-    ids = [one.id for one in named]
+    ids = [one.id if as_json else shown_id(one.id) for one in named]
     write = _json_line if as_json else _text_line
     faults = Faults(events)
+    any_event = False
     with opened(events) as file, progress("matching", file) as advance:
         for batch in batches(file):
             numbers, found = read_events(batch.lines, faults)
+            any_event = any_event or bool(found)
             answers: Sequence[int | list[Id]]
             if counts:
                 answers = finder.count(found)
@@ -88,7 +91,8 @@ def command(ctx: click.Context, filters: str, events: str, as_json: bool, counts
             _print("".join(map(write, numbers, found, answers)))
             advance(batch.size)
     if faults.count:
-        click.echo(f"vestnik: {faults.summary()}; the others were matched", err=True)
+        rest = "the others were matched" if any_event else "no line holds an event; write each event on one line"
+        click.echo(f"vestnik: {faults.summary()}; {rest}", err=True)
         ctx.exit(1)
 
 
@@ -117,6 +121,8 @@ def read_filter(line: Line) -> Named:
     data = read_json(_text(line))
     if not isinstance(data, dict) or not isinstance(data.get("filter"), str):
         raise Refused('expected {"id": ..., "filter": "..."}')
+    if unknown := sorted(data.keys() - {"id", "filter"}):
+        raise Refused(f'{json.dumps(unknown[0])} is unknown; expected {{"id": ..., "filter": "..."}}')
     id = data.get("id")
     if isinstance(id, bool) or not isinstance(id, str | int):
         raise Refused("expected an id that is a string or an integer")
@@ -146,13 +152,20 @@ def _text(line: Line) -> bytes:
     return line.text
 
 
+def shown_id(id: Id) -> str:
+    """`id` as it is where nothing else looks like it, else as JSON."""
+    if isinstance(id, int) or not id.isprintable() or id.removeprefix("-").isdecimal() or {*' ,"'} & {*id}:
+        return json.dumps(id)
+    return id or '""'
+
+
 def _json_line(number: int, event: Event, answer: int | list[Id]) -> str:
     key = "matches" if isinstance(answer, int) else "filters"
     return json_line({"line": number, "source": event.source, "id": event.id, key: answer})
 
 
 def _text_line(number: int, event: Event, answer: int | list[Id]) -> str:
-    cell = str(answer) if isinstance(answer, int) else ",".join(_printable(str(id)) for id in answer)
+    cell = str(answer) if isinstance(answer, int) else ",".join(map(str, answer))
     return f"{number}\t{_printable(event.id)}\t{cell}\n"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vestnik.cli.inputs import parsed
+from vestnik.cli.inputs import check_one_standard_input, filter_text, parsed
 from vestnik.cli.outputs import echo_json
 from vestnik.model.filters import Filter
 
@@ -20,9 +20,10 @@ def command(first: str, second: str, as_json: bool) -> None:
 
     Whether one covers the other (matches all that the other matches), whether they are the same, whether some event
     matches both; the filter for exactly both, if there is a shorter one than the two; and one box around both, with
-    the share of unwanted events it is estimated to let in.
+    the share of unwanted events it is estimated to let in. One of the two may be -, which is standard input.
     """
-    found = relations(parsed(first, "first filter"), parsed(second, "second filter"))
+    check_one_standard_input(first, second)
+    found = relations(parsed(filter_text(first), "first filter"), parsed(filter_text(second), "second filter"))
     if as_json:
         echo_json(found)
     else:
