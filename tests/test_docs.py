@@ -4,7 +4,8 @@ In a `python` block, an expression with a trailing `# -> text` must have that re
 order and share their names.
 
 In a `console` block, what follows `$ vestnik ...` is the output expected of it, both streams; a line `...` stands for
-any lines. `$ cat FILE` shows a file that the commands after it read, `$ echo $?` the exit code of the last one.
+any lines. `$ cat FILE` shows a file that the commands after it read, `< FILE` at their end gives it to them as
+standard input, `$ echo $?` is the exit code of the last one.
 Other commands are shown, not run. The blocks of one file share a folder.
 """
 
@@ -98,14 +99,14 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
-def vestnik(arguments: list[str], folder: Path) -> tuple[list[str], int]:
+def vestnik(arguments: list[str], folder: Path, stdin: str = "") -> tuple[list[str], int]:
     """The lines that `vestnik` prints in `folder`, and its exit code."""
     plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", "TERM": "dumb"}
     done = subprocess.run(
         [VESTNIK, *arguments],
         cwd=folder,
         env=os.environ | plain,
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -118,9 +119,11 @@ def run_console(page: str, text: str, folder: Path) -> None:
     """Run the console blocks of `text` in `folder`."""
     exit_code = 0
     for command in (command for block in blocks(text, "console") for command in commands(block)):
-        match command.text.split():
+        match shlex.split(command.text):
+            case ["vestnik", *words, "<", name]:
+                printed, exit_code = vestnik(words, folder, (folder / name).read_text(encoding="utf-8"))
             case ["vestnik", *words] if "|" not in words:
-                printed, exit_code = vestnik(shlex.split(command.text)[1:], folder)
+                printed, exit_code = vestnik(words, folder)
             case ["cat", name]:
                 (folder / name).write_text("".join(f"{line}\n" for line in command.output), encoding="utf-8")
                 continue
