@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from laws.strategies import Case, cases
 from vestnik import Filter
+from vestnik.routing import cover_index
 from vestnik.routing.cover_index import CoverIndex
 from vestnik.routing.covering import Maximal
 from vestnik.routing.declarative import REDUCE, is_merged
@@ -31,6 +32,12 @@ def test_examples_are_of_their_filter(case: Case) -> None:
             assert wanted.example() == example
 
 
+@pytest.fixture(autouse=True, params=[0, 16], ids=["many", "few"])
+def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With examples from the first member on, and without."""
+    monkeypatch.setattr(cover_index, "FEW", request.param)
+
+
 @given(cases(trees=6, events=1, size=3), st.data())
 def test_the_cover_index_agrees_with_asking_every_pair(case: Case, data: st.DataObject) -> None:
     members = list(dict.fromkeys(case.filters))
@@ -47,7 +54,7 @@ def test_the_cover_index_agrees_with_asking_every_pair(case: Case, data: st.Data
         assert index.covered_by(asked) == [member for member in left if asked.covers(member)]
     for member in left:
         index.remove(member)
-    assert not (index._by_value or index._by_path or len(index))
+    assert not len(index)
 
 
 def agrees(name: str, reduction: Reduction, entries: dict[Entry, None]) -> bool:

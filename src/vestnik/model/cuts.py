@@ -9,7 +9,7 @@ is just before `s + '\\0'`, its successor. Every line has a least cut, its botto
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from math import ceil, floor, inf
 from typing import Any, TypeAlias, TypeVar
@@ -19,6 +19,9 @@ NumberCut: TypeAlias = tuple[Number, int]
 NumberCuts: TypeAlias = tuple[NumberCut, ...]
 StringCuts: TypeAlias = tuple[str, ...]
 Cut = TypeVar("Cut", bound=NumberCut | str)
+
+FEW = 16
+"""A set with so many times the cuts of another has many."""
 
 NUMBER_BOTTOM: NumberCut = (-inf, 0)
 STRING_BOTTOM = ""
@@ -36,7 +39,20 @@ def union(a: tuple[Cut, ...], b: tuple[Cut, ...]) -> tuple[Cut, ...]:
         return b
     if not b:
         return a
-    return _combine(a, b, 1)
+    if len(a) < len(b):
+        a, b = b, a
+    return _with_few(a, b) if FEW * len(b) < len(a) else _combine(a, b, 1)
+
+
+def _with_few(many: tuple[Cut, ...], few: tuple[Cut, ...]) -> tuple[Cut, ...]:
+    """The union where one set has many cuts: the intervals of the other are put in one by one."""
+    for low, high in intervals(few):
+        first = bisect_left(many, low)
+        last = len(many) if high is None else bisect_right(many, high)
+        begins = () if first & 1 else (low,)
+        ends = () if last & 1 or high is None else (high,)
+        many = (*many[:first], *begins, *ends, *many[last:])
+    return many
 
 
 def intersection(a: tuple[Cut, ...], b: tuple[Cut, ...]) -> tuple[Cut, ...]:
@@ -71,7 +87,15 @@ def _combine(a: tuple[Any, ...], b: tuple[Any, ...], needed: int) -> tuple[Any, 
 
 
 def includes(wide: tuple[Cut, ...], narrow: tuple[Cut, ...]) -> bool:
-    return not narrow or wide == narrow or intersection(wide, narrow) == narrow
+    if len(narrow) > FEW and set(intervals(narrow)).issubset(intervals(wide)):
+        return True
+    return all(_includes_interval(wide, low, high) for low, high in intervals(narrow))
+
+
+def _includes_interval(wide: tuple[Cut, ...], low: Cut, high: Cut | None) -> bool:
+    """Whether one run of `wide` reaches from `low` to `high`."""
+    end = bisect_right(wide, low)
+    return end & 1 == 1 and (end == len(wide) or (high is not None and bisect_left(wide, high) <= end))
 
 
 def contains(cuts: tuple[Cut, ...], position: Cut) -> bool:

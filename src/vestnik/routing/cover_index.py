@@ -7,7 +7,7 @@ values in them. The candidates are then asked by the algebra.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -26,25 +26,63 @@ NOWHERE: Path = ()
 """Where members without an example are kept."""
 
 
+FEW = 16
+"""Members that are all asked: to narrow them down would cost more."""
+
+
 class CoverIndex:
     """A set of filters. What is added and removed again leaves nothing behind."""
 
     def __init__(self) -> None:
+        self._members: dict[Filter, None] = {}
+        self._examples: _Examples | None = None
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, member: object) -> bool:
+        return member in self._members
+
+    def __iter__(self) -> Iterator[Filter]:
+        return iter(self._members)
+
+    def add(self, member: Filter) -> None:
+        self._members[member] = None
+        if self._examples is not None:
+            self._examples.add(member)
+        elif len(self._members) > FEW:
+            self._examples = _Examples(self._members)
+
+    def remove(self, member: Filter) -> None:
+        del self._members[member]
+        if len(self._members) <= FEW // 2:
+            self._examples = None
+        elif self._examples is not None:
+            self._examples.remove(member)
+
+    def covering(self, narrow: Filter) -> Iterator[Filter]:
+        """The members that cover `narrow`, in the order in which they came."""
+        members = self._members if self._examples is None else self._examples.around(narrow)
+        return (member for member in members if member.covers(narrow))
+
+    def covered_by(self, wide: Filter) -> list[Filter]:
+        """The members that `wide` covers, in the order in which they came."""
+        members = self._members if self._examples is None else self._examples.inside(wide)
+        return [member for member in members if wide.covers(member)]
+
+
+class _Examples:
+    """Members by what is in their examples."""
+
+    def __init__(self, members: Iterable[Filter]) -> None:
         self._count = count()
         self._numbers: dict[Filter, int] = {}
         self._members: dict[int, Filter] = {}
         self._matcher: Matcher[int] = Matcher()
         self._by_value: dict[tuple[Path, Any], Numbers] = {}
         self._by_path: dict[Path, Numbers] = {}
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __contains__(self, member: object) -> bool:
-        return member in self._numbers
-
-    def __iter__(self) -> Iterator[Filter]:
-        return iter(self._numbers)
+        for member in members:
+            self.add(member)
 
     def add(self, member: Filter) -> None:
         number = self._numbers[member] = next(self._count)
@@ -62,17 +100,18 @@ class CoverIndex:
             if not index[key]:
                 del index[key]
 
-    def covering(self, narrow: Filter) -> Iterator[Filter]:
-        """The members that cover `narrow`, in the order in which they came."""
+    def around(self, narrow: Filter) -> Iterable[Filter]:
+        """Members, among them all that cover `narrow`."""
         example = narrow.example()
-        numbers = self._members if example is None else sorted(self._matcher.match(example))
-        return (member for member in map(self._members.__getitem__, numbers) if member.covers(narrow))
+        if example is None:
+            return list(self._numbers)
+        return [self._members[number] for number in sorted(self._matcher.match(example))]
 
-    def covered_by(self, wide: Filter) -> list[Filter]:
-        """The members that `wide` covers, in the order in which they came."""
+    def inside(self, wide: Filter) -> Iterable[Filter]:
+        """Members, among them all that `wide` covers."""
         numbers = {number for box in wide.region.boxes for number in self._near(box)}
         numbers.update(self._by_path.get(NOWHERE, {}))
-        return [member for member in map(self._members.__getitem__, sorted(numbers)) if wide.covers(member)]
+        return [self._members[number] for number in sorted(numbers)]
 
     def _places(self, member: Filter) -> list[tuple[dict[Any, Numbers], Any]]:
         """Where a member is found by what is in its example."""
@@ -99,7 +138,7 @@ class CoverIndex:
         keys = single_values(values)
         if keys is None:
             return [self._by_path.get(path, {})]
-        return [self._by_value.get((path, key), {}) for key in keys]
+        return [self._by_value[path, key] for key in keys if (path, key) in self._by_value]
 
 
 def _size(groups: list[Numbers]) -> int:

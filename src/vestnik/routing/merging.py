@@ -18,6 +18,8 @@ from vestnik.wire.messages import NodeId
 
 Parts: TypeAlias = dict[Filter, None]
 
+FEW = 16
+"""Parts that are asked whether they make up for one that goes; more are merged anew."""
 CANDIDATES = 16
 """How many filters of the same paths an imperfect merger is sought among."""
 
@@ -40,6 +42,8 @@ class Merged:
         merged = self._part_of.pop(entry.filter)
         left = self._parts[merged]
         del left[entry.filter]
+        if len(left) <= FEW and any(part.covers(entry.filter) for part in left):
+            return NO_CHANGE
         net = Net()
         self._take_out(merged, net)
         for new, parts in _gathered(left):

@@ -52,6 +52,7 @@ class Propagation:
         self._pending: dict[NodeId, Net] = {}
         self._extended: dict[Entry, None] = {}
         self._matcher: Matcher[Entry] = Matcher()
+        self._unfiled: dict[Entry, None] = {}  # came or went since the last event
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -75,6 +76,12 @@ class Propagation:
 
     def matching(self, event: Event) -> set[Entry]:
         """The entries that want `event`."""
+        for entry in self._unfiled:
+            if entry in self._sources:
+                self._matcher.add(entry, entry.filter)
+            elif entry in self._matcher:
+                self._matcher.remove(entry)
+        self._unfiled.clear()
         return self._matcher.match(event)
 
     def sources(self, entry: Entry) -> dict[Source, float]:
@@ -109,7 +116,7 @@ class Propagation:
         if nodes[source.node] > 1:
             return False
         if len(nodes) == 1:
-            self._matcher.add(entry, entry.filter)
+            self._unfiled[entry] = None
         for neighbour in self._concerned(source.node, nodes):
             self._note(neighbour, self._reductions[neighbour].add(entry))
         return True
@@ -129,7 +136,7 @@ class Propagation:
         if not nodes:
             del self._sources[entry], self._nodes[entry]
             self._extended.pop(entry, None)
-            self._matcher.remove(entry)
+            self._unfiled[entry] = None
         for neighbour in concerned:
             self._note(neighbour, self._reductions[neighbour].remove(entry))
         return True
