@@ -1,1 +1,7 @@
-"""Is it right: checkers that read traces and tables."""
+"""Is it right: checkers that read traces and tables.
+
+traces              all rules over a trace: safety, liveness, order; histories is how they see it
+validity            whether tables in a known topology deliver what is wanted, by the filter algebra
+conformance         any strategy on random trees, under random operations: scripts, played in a network
+violations          a rule that does not hold, with its counterexample
+"""

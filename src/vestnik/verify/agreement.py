@@ -1,0 +1,66 @@
+"""What neighbours should know, were told and know is one, and each entry of it is there for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from vestnik.routing.declarative import entries_for
+from vestnik.routing.propagation import Propagation, Source
+from vestnik.routing.reductions import Entry
+from vestnik.routing.router import AdvertisingRouter
+from vestnik.verify.validity import Routers
+from vestnik.wire.messages import NodeId
+
+Definition: TypeAlias = Callable[[set[Entry], set[Entry]], bool]
+"""Whether a neighbour that should know these entries should know exactly those of them, or instead of them."""
+
+
+def agreement(routers: Routers, definition: Definition | None = None) -> Iterator[str]:
+    """What does not agree, in sentences, where nothing is on its way.
+
+    With a definition, what a neighbour is told, as the first argument, must be right for the entries of the table that
+    it should know of, the second.
+    """
+    for me, router in routers.items():
+        for neighbour in router.neighbours:
+            other = routers[neighbour]
+            offers = None
+            if isinstance(router, AdvertisingRouter) and isinstance(other, AdvertisingRouter):
+                offers = router.advertisements
+                entries = entries_for(neighbour, offers)
+                yield from _agree(me, neighbour, offers, other.advertisements, entries, definition)
+            entries = entries_for(neighbour, router.subscriptions, offers)
+            yield from _agree(me, neighbour, router.subscriptions, other.subscriptions, entries, definition)
+
+
+def _agree(
+    me: NodeId,
+    neighbour: NodeId,
+    here: Propagation,
+    there: Propagation,
+    entries: set[Entry],
+    definition: Definition | None,
+) -> Iterator[str]:
+    reduction = here.reduction(neighbour)
+    known, told = set(reduction.entries()), set(here.told(neighbour))
+    heard = {entry for entry, sources in there if Source(me) in sources}
+    if known != told:
+        yield f"{me} should have told {neighbour} {_shown(known)}, and thinks it has told {_shown(told)}"
+    if told != heard:
+        yield f"{me} thinks it has told {neighbour} {_shown(told)}, which knows {_shown(heard)}"
+    if definition is not None and not definition(known, entries):
+        yield f"{me} tells {neighbour} {_shown(known)}, which is not what the definition makes of {_shown(entries)}"
+    for entry in known:
+        reasons = set(reduction.reasons(entry))
+        if not reasons or not reasons <= entries:
+            yield f"{me} tells {neighbour} {_shown([entry])} for {_shown(reasons)}, where {_shown(entries)} are wanted"
+    for entry in entries:
+        shown = reduction.representative(entry)
+        if shown is not None and (shown not in known or not shown.filter.covers(entry.filter)):
+            yield f"{me} takes {_shown([shown])} to stand for {_shown([entry])} at {neighbour}, which it does not"
+
+
+def _shown(entries: Iterable[Entry]) -> str:
+    texts = sorted(f"({entry.filter})" + (f" of {entry.tag}" if entry.tag else "") for entry in entries)
+    return ", ".join(texts) or "nothing"

@@ -1,0 +1,34 @@
+"""Is a trace right: all rules over what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vestnik.trace.records import AnyRecord
+from vestnik.verify.histories import History
+from vestnik.verify.liveness import liveness
+from vestnik.verify.order import fifo, numbers
+from vestnik.verify.safety import ALWAYS, eventual_safety
+from vestnik.verify.violations import Violation
+
+
+def check_trace(
+    records: Sequence[AnyRecord],
+    *,
+    settling: float | None = None,
+    since: float = ALWAYS,
+    advertisements: bool = False,
+) -> list[Violation]:
+    """What is wrong with a trace, in the order in which it went wrong.
+
+    `settling` is the time in seconds after which an operation has taken effect; without it, only Settled records tell.
+    Where the system may begin in any state, `since` is the time from which on it is held to the rules.
+    """
+    history = History(records, settling)
+    found = [
+        *eventual_safety(history, since, advertisements=advertisements),
+        *liveness(history, since, advertisements=advertisements),
+        *fifo(history, since),
+        *numbers(history, since),
+    ]
+    return sorted(found, key=lambda violation: violation.records[-1].at)
