@@ -43,11 +43,12 @@ def _content(box: Box) -> dict[str, Any]:
 
 def _put(root: dict[str, Any], path: Path, value: Any) -> None:
     """Put `value` at `path`, unless something above it is no map."""
+    at: Any = root
     for name in path[:-1]:
-        root = root.setdefault(name, {})
-        if not isinstance(root, dict):
+        at = at.setdefault(name, {})
+        if not isinstance(at, dict):
             return
-    root[path[-1]] = value
+    at[path[-1]] = value
 
 
 def _value(values: ValueSet) -> Any:

@@ -31,6 +31,7 @@ class Router:
         self._strategy = strategy
         self.subscriptions = Propagation(strategy, leases)
         self.advertised: dict[Source, Filter] = {}  # by local clients
+        self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
 
     @property
     def neighbours(self) -> list[NodeId]:
@@ -38,9 +39,12 @@ class Router:
 
     def connect(self, neighbour: NodeId) -> None:
         self.subscriptions.connect(neighbour)
+        if self._strategy.floods(neighbour):
+            self._flooded.add(neighbour)
 
     def disconnect(self, neighbour: NodeId) -> None:
         self.subscriptions.disconnect(neighbour)
+        self._flooded.discard(neighbour)
 
     def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
         """A local client subscribes, or renews its subscription."""
@@ -83,16 +87,18 @@ class Router:
 
     def targets(self, event: Event, sender: NodeId) -> Targets:
         """Where an event from `sender`, a neighbour or a local client, goes."""
-        nodes: set[NodeId] = set()
+        nodes = self._flooded
         subscriptions: list[Source] = []
-        for entry in self.subscriptions.matching(event):
-            for source in self.subscriptions.sources(entry):
-                if source.name:
-                    subscriptions.append(source)
-                else:
-                    nodes.add(source.node)
-        forward = [n for n in self.subscriptions.neighbours if n != sender and (n in nodes or self._strategy.floods(n))]
-        return Targets(forward, sorted(subscriptions))
+        if len(self.subscriptions):
+            nodes = nodes.copy()
+            for entry in self.subscriptions.matching(event):
+                for source in self.subscriptions.sources(entry):
+                    if source.name:
+                        subscriptions.append(source)
+                    else:
+                        nodes.add(source.node)
+            subscriptions.sort()
+        return Targets([n for n in self.subscriptions.neighbours if n in nodes and n != sender], subscriptions)
 
     def _entry(self, source: Source, wanted: Filter) -> Entry:
         return Entry(wanted, f"{source.node}/{source.name}" if self._strategy.tagged else "")
