@@ -9,6 +9,7 @@ VestnikError
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
+├── InvalidScenario          a scenario that cannot be simulated: what is wrong, and where in it
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
@@ -103,6 +104,15 @@ class InvalidTrace(VestnikError):
         self.line = line
         self.reason = reason
         super().__init__(f"{name}:{line}: {reason}")
+
+
+class InvalidScenario(VestnikError):
+    """A scenario cannot be simulated: `reason`, at `path` inside the scenario (empty for the whole)."""
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"{path}: {reason}" if path else reason)
 
 
 class UnknownStrategy(VestnikError):

@@ -28,6 +28,21 @@ def progress(what: str, file: BufferedIOBase) -> Iterator[Callable[[int], None]]
         yield lambda size: bar.advance(task, size)
 
 
+@contextmanager
+def share_progress(what: str) -> Iterator[Callable[[float], None]]:
+    """Gives a function to call with the share, from 0 to 1, that is done. It draws only on a terminal."""
+    if not _is_terminal(sys.stderr):
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
 def _is_terminal(stream: object) -> bool:
     return stream is not None and bool(getattr(stream, "isatty", lambda: False)())
 

@@ -1,0 +1,188 @@
+"""What runs a broker core or a client session: hands it what arrives, and performs what it wants done.
+
+A host is one life of its node. A node that crashes loses its host and all that was in it; a broker's next one is given
+what was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeAlias
+
+from vestnik.broker.effects import Append, Appended, Effect, Note, Send, Tick, Wake
+from vestnik.model.events import Event
+from vestnik.session.session import Act, Alarm, Anew, Done, Hand, Lost, Say, Session
+from vestnik.sim.kernel import Kernel
+from vestnik.sim.links import Channel
+from vestnik.trace import records
+from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent
+from vestnik.wire.messages import Answer, Forward, Message, NodeId, Notify, Publish
+
+TICK = Tick()
+
+
+class Core(Protocol):
+    """All that the simulator needs of a broker."""
+
+    def handle(self, message: Message, sender: NodeId, now: float) -> Iterable[Effect]: ...
+
+
+Disk: TypeAlias = list[Event]
+"""What a broker has stored, in order. It outlives crashes."""
+
+
+class World:
+    """What all hosts share: time, and whoever observes."""
+
+    def __init__(self, kernel: Kernel, record: Callable[[AnyRecord], None], *, all_sent: bool) -> None:
+        self.kernel = kernel
+        self.record = record
+        self.all_sent = all_sent
+        self.sent: dict[type[Message], int] = {}
+
+    def note_sent(self, sender: NodeId, receiver: NodeId, message: Message) -> None:
+        ids = tuple([event.id for event in events_in(message)])
+        self.record(Sent(self.kernel.now, sender, receiver, type(message).__name__, ids))
+
+    def drop(self, node: NodeId, message: Message, reason: str) -> None:
+        """What a message carries goes no further."""
+        for event in events_in(message):
+            self.record(Dropped(self.kernel.now, node, event, reason))
+
+    def drop_on_way(self, channel: Channel, message: Message) -> None:
+        self.drop(channel.sender, message, "lost on a link")
+
+
+def events_in(message: Message) -> list[Event]:
+    match message:
+        case Forward(events) | Publish(events):
+            return list(events)
+        case Notify(deliveries) | Answer(kept=deliveries):
+            return [delivery.event for delivery in deliveries]
+    return []
+
+
+class Host:
+    """A node that is up."""
+
+    def __init__(self, name: NodeId, world: World) -> None:
+        self.name = name
+        self.is_up = True
+        self._world = world
+        self._kernel = world.kernel
+        self._alarms: set[float] = set()
+
+    def take(self, message: Message, sender: NodeId) -> None:
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        raise NotImplementedError
+
+    def _wake_at(self, time: float) -> None:
+        if time not in self._alarms:
+            self._alarms.add(time)
+            self._kernel.wake(time, self._ring, time)
+
+    def _ring(self, time: float) -> None:
+        self._alarms.discard(time)
+        if self.is_up:
+            self.wake()
+
+
+class BrokerHost(Host):
+    """`channels` lead to its neighbours and its clients; storing takes `disk_delay()` seconds."""
+
+    def __init__(self, name: NodeId, world: World, core: Core, disk: Disk, disk_delay: Callable[[], float]) -> None:
+        super().__init__(name, world)
+        self.core = core
+        self.disk = disk
+        self.channels: dict[NodeId, Channel] = {}
+        self._disk_delay = disk_delay
+        self._handle = core.handle
+
+    def take(self, message: Message, sender: NodeId) -> None:
+        """Hand the core a message and do what it wants done."""
+        world, channels = self._world, self.channels
+        sent = world.sent
+        for effect in self._handle(message, sender, self._kernel.now):
+            if effect.__class__ is not Send:
+                self._perform(effect)
+                continue
+            going = effect.message
+            channel = channels.get(effect.to)
+            if channel is None:
+                world.drop(self.name, going, "there is no link")
+                continue
+            kind = going.__class__
+            sent[kind] = sent.get(kind, 0) + 1
+            if world.all_sent:
+                world.note_sent(self.name, effect.to, going)
+            channel.send(going)
+
+    def wake(self) -> None:
+        self.take(TICK, self.name)
+
+    def _perform(self, effect: Effect) -> None:
+        world, now = self._world, self._kernel.now
+        match effect:
+            case Append(client, events):
+                for event in events:
+                    world.record(Published(now, client, event))
+                self._kernel.at(now + self._disk_delay(), self._stored, Appended(client, events))
+            case Wake(at):
+                self._wake_at(at)
+            case Note(event, _, reason):
+                world.record(Dropped(now, self.name, event, reason))
+
+    def _stored(self, message: Appended) -> None:
+        if self.is_up:
+            self.disk += message.events
+            self.take(message, self.name)
+
+
+class ClientHost(Host):
+    """A client, with the way to its broker while it is connected."""
+
+    def __init__(self, name: NodeId, world: World, session: Session) -> None:
+        super().__init__(name, world)
+        self.session = session
+        self.channel: Channel | None = None
+        self._unanswered: dict[str, Event] = {}  # publications by id
+
+    def take(self, message: Message, sender: NodeId) -> None:
+        self.perform(self.session.handle(message, self._kernel.now))
+
+    def wake(self) -> None:
+        if self.channel is not None:
+            self.perform(self.session.wake(self._kernel.now))
+
+    def perform(self, acts: Iterable[Act]) -> None:
+        """Do what the session wants done. What it says while it is not connected is lost."""
+        world, now = self._world, self._kernel.now
+        for act in acts:
+            match act:
+                case Hand(event, numbers):
+                    world.record(Notified(now, self.name, event, numbers))
+                case Say(message):
+                    self._say(message)
+                case Alarm(at):
+                    self._wake_at(at)
+                case Done(what, reason):
+                    answered = self._unanswered.pop(what, None)
+                    if answered is not None and reason:
+                        world.record(Rejected(now, self.name, answered, reason))
+                case Lost(name, first, last):
+                    world.record(records.Lost(now, self.name, name, first, last))
+                case Anew(name):
+                    world.record(records.Anew(now, self.name, name))
+
+    def _say(self, message: Message) -> None:
+        if self.channel is None:
+            return
+        world, kind = self._world, message.__class__
+        world.sent[kind] = world.sent.get(kind, 0) + 1
+        if world.all_sent:
+            world.note_sent(self.name, self.channel.receiver, message)
+        if isinstance(message, Publish):
+            self._unanswered.update((event.id, event) for event in message.events)
+        self.channel.send(message)

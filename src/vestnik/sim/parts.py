@@ -1,0 +1,44 @@
+"""The brokers and clients of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from vestnik.broker.core import BrokerCore
+from vestnik.model.events import Event
+from vestnik.routing.propagation import Leases
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.session.session import Session
+from vestnik.sim.kernel import FOREVER
+from vestnik.sim.network import MakeCore, MakeSession
+from vestnik.sim.scenarios import Scenario
+from vestnik.sim.topologies import Topology
+from vestnik.wire.messages import NodeId
+
+
+def lease_of(scenario: Scenario) -> float:
+    return scenario.leases.length if scenario.leases is not None else FOREVER
+
+
+def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
+    routing, leases = scenario.routing, scenario.leases
+    kind = AdvertisingRouter if routing.advertisements else Router
+    sweep = leases.sweep if leases is not None else FOREVER
+
+    def make(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+        strategy = make_strategy(routing.strategy, parent=topology.parents[name], tolerance=routing.tolerance)
+        return BrokerCore(name, kind(strategy, Leases(lease_of(scenario))), sweep)
+
+    return make
+
+
+def sessions_of(scenario: Scenario) -> MakeSession:
+    refresh = scenario.leases.refresh if scenario.leases is not None else FOREVER
+    return lambda name: Session(name, random_of(scenario, f"session of {name}").uniform, refresh)
+
+
+def random_of(scenario: Scenario, purpose: str) -> Random:
+    """Chance for one purpose, which does not depend on what else is drawn."""
+    return Random(f"{scenario.seed} {purpose}")

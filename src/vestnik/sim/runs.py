@@ -1,0 +1,217 @@
+"""A scenario from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from random import Random
+
+from vestnik.model.filters import Filter
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, corrupt
+from vestnik.sim.kernel import FOREVER
+from vestnik.sim.network import Network
+from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
+from vestnik.sim.scenarios import Scenario
+from vestnik.sim.summaries import Summary, Tally
+from vestnik.trace.records import AnyRecord
+from vestnik.wire.messages import NodeId
+
+STEPS = 100
+DISK = 0.01
+"""Seconds for what is not on the way: storing."""
+PATIENCE = 10.0
+"""Seconds in which a client that misses something has asked for it twice."""
+
+
+def run_scenario(scenario: Scenario, record: Callable[[AnyRecord], None], *, all_sent: bool = False) -> Summary:
+    """Simulate; what happens goes to `record`, and what it comes to is returned."""
+    run = Run(scenario, record, all_sent=all_sent)
+    for _ in run.steps():
+        pass
+    return run.summary()
+
+
+class Run:
+    """A scenario that is being simulated, phase by phase."""
+
+    def __init__(self, scenario: Scenario, record: Callable[[AnyRecord], None], *, all_sent: bool = False) -> None:
+        self.scenario = scenario
+        self._tally = Tally(record)
+        topology = scenario.network()
+        self.network = Network(
+            topology,
+            cores_of(scenario, topology),
+            sessions_of(scenario),
+            seed=scenario.seed,
+            link=scenario.links,
+            access=scenario.access,
+            record=self._tally.take,
+            all_sent=all_sent,
+        )
+        self._interests: dict[NodeId, Iterator[Filter]] = {}
+        self._wanted: dict[NodeId, list[str]] = {}  # the subscriptions of each consumer
+        self._names = count()
+        self._ids = count(1)
+        self._lease = lease_of(scenario)
+        self._end = 0.0
+
+    def steps(self) -> Iterator[float]:
+        """Simulate all, step by step; after each, which share is done."""
+        self.begin()
+        yield from self.traffic()
+        self.end()
+
+    def summary(self) -> Summary:
+        return self._tally.summary(self.network)
+
+    # --- phases ---
+
+    def begin(self) -> None:
+        """Let the clients come and say what they want, and wait until that has settled."""
+        clients, network = self.scenario.clients, self.network
+        places = self._random("places")
+        access = network.topology.access
+        for number in range(clients.consumers):
+            position = places.randrange(len(access))
+            name = f"c{number}"
+            self._interests[name] = self.scenario.workload.interests(self._random(name), position / len(access))
+            network.attach(name, access[position])
+            self._come(name)
+        for number in range(clients.producers):
+            network.attach(f"p{number}", places.choice(access))
+            self._come(f"p{number}")
+        self._settle(self.propagation)
+
+    def traffic(self) -> Iterator[float]:
+        """Let the producers publish, interests change and faults happen, step by step; which share is done."""
+        clients, network = self.scenario.clients, self.network
+        start = network.now
+        self._end = start + self.scenario.duration
+        for number in range(clients.producers):
+            self._poisson(clients.rate, self._random(f"traffic of p{number}"), self._publisher(f"p{number}"))
+        if clients.consumers and clients.subscriptions:
+            churn = self._random("churn")
+            self._poisson(clients.churn, churn, lambda: self._change(churn))
+        chance = self._random("faults")
+        for fault in self.scenario.faults:
+            network.kernel.at(start + fault.at, self._begin_fault, (fault, chance))
+            network.kernel.at(start + fault.at + fault.lasting, self._end_fault, fault)
+        for step in range(1, STEPS + 1):
+            network.run(start + self.scenario.duration * step / STEPS)
+            yield step / STEPS
+
+    def end(self) -> None:
+        """Wait until all has settled, and let the producers publish for the last time."""
+        self._settle(self.stabilization)
+        if self.scenario.clients.probes:
+            for number in range(self.scenario.clients.producers):
+                publish = self._publisher(f"p{number}")
+                for _ in range(self.scenario.clients.probes):
+                    publish()
+            self._settle(self.propagation)
+
+    # --- time ---
+
+    @property
+    def propagation(self) -> float:
+        """How long it takes until all brokers know of something, and an answer is back."""
+        links, access = self.scenario.links.delay, self.scenario.access.delay
+        return 2 * (self.network.topology.diameter * links.most + access.most) + DISK
+
+    @property
+    def stabilization(self) -> float:
+        """How long it takes until all is as it should be, whatever it was."""
+        leases = self.scenario.leases
+        return 2 * self.propagation + (leases.length + 2 * leases.sweep if leases is not None else 0.0)
+
+    @property
+    def right_since(self) -> float:
+        """When the network has stabilized after it was corrupted for the last time; the beginning, where it was not."""
+        times = [fault.at for fault in self.scenario.faults if isinstance(fault, Corrupt)]
+        return self._end - self.scenario.duration + max(times) + self.stabilization if times else 0.0
+
+    def _settle(self, enough: float) -> None:
+        """Where there are renewals, something is always on its way: that all has settled is then a matter of time."""
+        enough += PATIENCE
+        if self.scenario.leases is None:
+            self.network.settle(0.0 if enough == FOREVER else enough)
+        else:
+            self.network.settle(enough, enough)
+
+    def _poisson(self, rate: float, rng: Random, act: Callable[[], None]) -> None:
+        """Act at the times of a Poisson process, until the traffic ends."""
+
+        def again(first: bool) -> None:
+            if not first:
+                act()
+            time = self.network.now + rng.expovariate(rate)
+            if time <= self._end:
+                self.network.kernel.at(time, again, False)
+
+        if rate > 0:
+            again(True)
+
+    # --- clients ---
+
+    def _come(self, client: NodeId) -> None:
+        """A client that knows nothing yet says what it wants or offers."""
+        if client in self._interests:
+            self._wanted[client] = []
+            for wanted in islice(self._interests[client], self.scenario.clients.subscriptions):
+                self._subscribe(client, wanted)
+        elif self.scenario.routing.advertisements:
+            self.network.advertise(client, "all", self.scenario.workload.offer(), lease=self._lease)
+
+    def _subscribe(self, client: NodeId, wanted: Filter) -> None:
+        name = f"s{next(self._names)}"
+        self._wanted[client].append(name)
+        self.network.subscribe(client, name, wanted, lease=self._lease, keep=self.scenario.clients.keep)
+
+    def _change(self, rng: Random) -> None:
+        """One consumer gives up a subscription and takes another."""
+        client = rng.choice(list(self._wanted))
+        if client in self.network.clients:
+            self.network.unsubscribe(client, self._wanted[client].pop(rng.randrange(len(self._wanted[client]))))
+            self._subscribe(client, next(self._interests[client]))
+
+    def _publisher(self, client: NodeId) -> Callable[[], None]:
+        rng = self._random(f"events of {client}")
+
+        def publish() -> None:
+            if client in self.network.clients:
+                event = self.scenario.workload.event(rng, client, str(next(self._ids)))
+                self.network.publish(client, event)
+
+        return publish
+
+    def _random(self, purpose: str) -> Random:
+        return random_of(self.scenario, purpose)
+
+    # --- faults ---
+
+    def _begin_fault(self, arguments: tuple[Fault, Random]) -> None:
+        network = self.network
+        match arguments:
+            case CutLink(between=(one, other)), _:
+                network.cut(one, other)
+            case Crash(broker=broker), _:
+                network.crash(broker)
+            case Away(client=client), _ if client in network.clients:
+                network.detach(client)
+            case CrashClient(client=client), _ if client in network.clients:
+                network.crash_client(client)
+            case Corrupt(broker=broker), rng:
+                corrupt(network, broker, self.scenario.workload.interests(rng, rng.random()), rng)
+
+    def _end_fault(self, fault: Fault) -> None:
+        network = self.network
+        match fault:
+            case CutLink(between=(one, other)):
+                network.restore(one, other)
+            case Crash(broker=broker):
+                network.restart(broker)
+            case Away(client=client) if client in network.clients:
+                network.attach(client, network.homes[client])
+            case CrashClient(client=client) if client not in network.clients:
+                network.attach(client, network.homes[client])
+                self._come(client)

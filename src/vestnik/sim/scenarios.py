@@ -1,0 +1,154 @@
+"""Scenarios: what is to be simulated, as a frozen value or a TOML file. One that cannot be run cannot be made."""
+
+from __future__ import annotations
+
+import tomllib
+
+import msgspec
+from msgspec import Struct
+
+from vestnik.errors import InvalidScenario
+from vestnik.routing.registry import make_strategy
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault
+from vestnik.sim.kernel import FOREVER
+from vestnik.sim.links import Link
+from vestnik.sim.shapes import Shape
+from vestnik.sim.topologies import Topology
+from vestnik.sim.workloads import RandomFilters, Stock
+from vestnik.wire.messages import NodeId
+
+
+class Routing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The strategy of all brokers. A tolerance above 0 makes merging imperfect."""
+
+    strategy: str
+    advertisements: bool = False
+    tolerance: float = 0.0
+
+
+class Lease(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Clients renew every `refresh` seconds; brokers forget after `length`, and look for that every `sweep`."""
+
+    length: float
+    refresh: float
+    sweep: float = 1.0
+
+
+class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Consumers c0, c1, ... and producers p0, p1, ... at uniform brokers that clients may be at.
+
+    Each consumer has so many `subscriptions`; `churn` of all of them are replaced a second. Each producer publishes at
+    the times of a Poisson process with `rate` events a second, and when all is over `probes` events more. Brokers keep
+    the last `keep` notifications of each subscription.
+    """
+
+    consumers: int = 10
+    subscriptions: int = 3
+    producers: int = 1
+    rate: float = 1.0
+    churn: float = 0.0
+    probes: int = 0
+    keep: int = 1000
+
+
+class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Subscriptions are made, and when they have settled `duration` seconds of traffic begin, in which faults happen.
+
+    InvalidScenario, with what is wrong and why, where it cannot be run.
+    """
+
+    topology: Shape
+    routing: Routing
+    clients: Clients = Clients()
+    workload: Stock | RandomFilters = Stock()
+    leases: Lease | None = None
+    links: Link = Link()
+    access: Link = Link()
+    faults: tuple[Fault, ...] = ()
+    duration: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def network(self) -> Topology:
+        return self.topology.build(self.seed)
+
+
+def read_scenario(text: str) -> Scenario:
+    """The scenario in the text of a TOML file; InvalidScenario where there is none."""
+    try:
+        return msgspec.convert(tomllib.loads(text), Scenario)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidScenario(f"this is no TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).rpartition(" - at `$")
+        raise InvalidScenario(*((reason, path.strip("`.")) if reason else (path,))) from None
+
+
+def _check(scenario: Scenario) -> None:
+    clients = scenario.clients
+    for path, value, least in (
+        ("duration", scenario.duration, 0.0),
+        ("clients.consumers", clients.consumers, 0),
+        ("clients.subscriptions", clients.subscriptions, 0),
+        ("clients.producers", clients.producers, 0),
+        ("clients.rate", clients.rate, 0.0),
+        ("clients.churn", clients.churn, 0.0),
+        ("clients.probes", clients.probes, 0),
+        ("clients.keep", clients.keep, 0),
+        ("routing.tolerance", scenario.routing.tolerance, 0.0),
+    ):
+        if not least <= value < FOREVER:
+            raise InvalidScenario(f"must be from {least:g}, not {value}", path)
+    make_strategy(scenario.routing.strategy, tolerance=scenario.routing.tolerance)
+    topology = scenario.network()
+    if not topology.is_tree:
+        raise InvalidScenario(
+            f"{scenario.routing.strategy} needs a tree: with {len(topology.edges)} links between "
+            f"{len(topology.nodes)} brokers there is a cycle, in which events would go round",
+            "topology",
+        )
+    if scenario.leases is not None:
+        _check_leases(scenario.leases, scenario, topology)
+    for number, fault in enumerate(scenario.faults):
+        _check_fault(fault, f"faults[{number}]", scenario, topology)
+
+
+def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None:
+    """A renewal must arrive before what it renews has expired, also if that was as fast and it is as slow as can be."""
+    if not (0 < leases.refresh < FOREVER and 0 < leases.sweep < FOREVER):
+        raise InvalidScenario("refresh and sweep are numbers of seconds above 0", "leases")
+    links, access = scenario.links.delay, scenario.access.delay
+    if max(links.most, access.most) == FOREVER:
+        raise InvalidScenario("exponential delays have no bound: no lease is long enough for a renewal", "leases")
+    jitter = topology.diameter * (links.most - links.least) + access.most - access.least
+    if not leases.refresh + jitter < leases.length < FOREVER:
+        raise InvalidScenario(
+            f"a lease of {leases.length:g} s is too short: renewals come every {leases.refresh:g} s and on the way, up "
+            f"to {topology.diameter} links, some take {jitter:g} s longer than others; it must be above "
+            f"{leases.refresh + jitter:g} s",
+            "leases.length",
+        )
+
+
+def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology) -> None:
+    if min(fault.at, fault.lasting) < 0 or not fault.at + fault.lasting <= scenario.duration:
+        raise InvalidScenario(f"must begin and end within the duration of {scenario.duration:g} s", path)
+    match fault:
+        case CutLink(between=(one, other)):
+            if other not in topology.neighbours.get(one, ()):
+                raise InvalidScenario(f"there is no link between {one} and {other}", f"{path}.between")
+        case Crash(broker=broker) | Corrupt(broker=broker):
+            if broker not in topology.neighbours:
+                raise InvalidScenario(f"there is no broker {broker}", f"{path}.broker")
+        case Away(client=client) | CrashClient(client=client):
+            if client not in names_of(scenario.clients):
+                raise InvalidScenario(f"there is no client {client}", f"{path}.client")
+    if isinstance(fault, Corrupt) and scenario.leases is None:
+        raise InvalidScenario("without leases nothing heals what is corrupted", path)
+
+
+def names_of(clients: Clients) -> list[NodeId]:
+    consumers = [f"c{number}" for number in range(clients.consumers)]
+    return consumers + [f"p{number}" for number in range(clients.producers)]

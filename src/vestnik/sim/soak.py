@@ -1,0 +1,115 @@
+"""Many random scenarios, each held against a checker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from vestnik.routing.registry import known_strategies
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault
+from vestnik.sim.links import Constant, Delay, Link, Uniform
+from vestnik.sim.runs import Run
+from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario, names_of
+from vestnik.sim.shapes import Line, RandomTree, Shape, Star, Tree
+from vestnik.sim.summaries import Summary
+from vestnik.sim.topologies import Topology
+from vestnik.sim.workloads import RandomFilters, Stock
+from vestnik.trace.records import AnyRecord
+
+
+class Claim(NamedTuple):
+    """A trace, and what is claimed of it: it is right from the time `since` on.
+
+    What is done takes effect in `settling` seconds; None where only Settled records say when.
+    """
+
+    records: Sequence[AnyRecord]
+    settling: float | None
+    since: float
+    advertisements: bool
+
+
+Check: TypeAlias = Callable[[Claim], Sequence[object]]
+"""What is wrong with a trace."""
+
+
+class Outcome(NamedTuple):
+    seed: int
+    scenario: Scenario
+    summary: Summary
+    wrong: Sequence[object]
+
+
+def soak(seed: int, check: Check) -> Outcome:
+    """One random scenario, and what is wrong with its trace."""
+    scenario = random_scenario(seed)
+    records: list[AnyRecord] = []
+    run = Run(scenario, records.append)
+    for _ in run.steps():
+        pass
+    settling = None if any(isinstance(fault, CutLink | Crash) for fault in scenario.faults) else run.propagation
+    claim = Claim(records, settling, run.right_since, scenario.routing.advertisements)
+    return Outcome(seed, scenario, run.summary(), check(claim))
+
+
+def random_scenario(seed: int) -> Scenario:
+    """A small scenario with faults that a network recovers from: links lose nothing while they are up."""
+    rng = Random(f"{seed} soak")
+    shape = _shape(rng)
+    duration = rng.uniform(5, 30)
+    leases = Lease(length=rng.uniform(4, 8), refresh=rng.uniform(1, 2), sweep=rng.uniform(0.2, 1.0))
+    scenario = Scenario(
+        topology=shape,
+        routing=Routing(
+            strategy=rng.choice(known_strategies()),
+            advertisements=rng.random() < 0.5,
+            tolerance=rng.choice([0.0, 0.0, 0.2]),
+        ),
+        clients=Clients(
+            consumers=rng.randint(1, 10),
+            subscriptions=rng.randint(1, 4),
+            producers=rng.randint(1, 3),
+            rate=rng.uniform(0.5, 5),
+            churn=rng.choice([0.0, rng.uniform(0, 2)]),
+            probes=5,
+        ),
+        workload=Stock(stocks=10, intervals=rng.random() < 0.5, zipf=1.0) if rng.random() < 0.5 else RandomFilters(),
+        leases=rng.choice([None, leases, leases]),
+        links=_link(rng),
+        access=_link(rng),
+        duration=duration,
+        seed=seed,
+    )
+    return _with_faults(scenario, rng)
+
+
+def _shape(rng: Random) -> Shape:
+    size = rng.randint(1, 9)
+    shapes: list[Shape] = [Line(size), Star(size), Tree(rng.randint(1, 3), rng.randint(1, 3)), RandomTree(size)]
+    return rng.choice(shapes)
+
+
+def _link(rng: Random) -> Link:
+    least = rng.uniform(0, 0.05)
+    delays: list[Delay] = [Constant(least), Uniform(least, least + rng.uniform(0, 0.1))]
+    return Link(rng.choice(delays), duplication=rng.choice([0.0, 0.0, 0.1]))
+
+
+def _with_faults(scenario: Scenario, rng: Random) -> Scenario:
+    topology = scenario.network()
+    faults = tuple([_fault(scenario, topology, rng) for _ in range(rng.choice([0, 0, 1, 2, 4]))])
+    values = {name: getattr(scenario, name) for name in scenario.__struct_fields__}
+    return Scenario(**(values | {"faults": faults}))
+
+
+def _fault(scenario: Scenario, topology: Topology, rng: Random) -> Fault:
+    at = rng.uniform(0, 0.7) * scenario.duration
+    lasting = rng.uniform(0, 0.3) * scenario.duration
+    broker, client = rng.choice(topology.nodes), rng.choice(names_of(scenario.clients))
+    found: list[Fault] = [Crash(at, lasting, broker), Away(at, lasting, client), CrashClient(at, lasting, client)]
+    if topology.edges:
+        found.append(CutLink(at, lasting, rng.choice(topology.edges)))
+    if scenario.leases is not None:
+        found.append(Corrupt(at, broker))
+    return rng.choice(found)
