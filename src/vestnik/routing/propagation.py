@@ -26,7 +26,11 @@ class Source(NamedTuple):
 
 
 class Leases(NamedTuple):
-    """For how long entries last unless renewed. What a neighbour knows is extended when that gains `slack` or more."""
+    """For how long entries last unless renewed.
+
+    Renewals of local clients are passed on when that gains `slack` or more; so clients that want the same do not renew
+    it one after another at all brokers. Those of neighbours are passed on as they come.
+    """
 
     length: float = FOREVER
     slack: float = 0.0
@@ -50,7 +54,7 @@ class Propagation:
         self._reductions: dict[NodeId, Reduction] = {}
         self._told: dict[NodeId, dict[Entry, float]] = {}  # with the time until which the neighbour believes it
         self._pending: dict[NodeId, Net] = {}
-        self._extended: dict[Entry, None] = {}
+        self._extended: dict[Entry, float] = {}  # with what must be gained for neighbours to be told
         self._matcher: Matcher[Entry] = Matcher()
         self._unfiled: dict[Entry, None] = {}  # came or went since the last event
 
@@ -109,7 +113,8 @@ class Propagation:
         known = source in sources
         sources[source] = expiry
         if known:
-            self._extended[entry] = None
+            slack = self._leases.slack if source.name else 0.0
+            self._extended[entry] = min(slack, self._extended.get(entry, slack))
             return False
         nodes = self._nodes.setdefault(entry, {})
         nodes[source.node] = nodes.get(source.node, 0) + 1
@@ -182,7 +187,6 @@ class Propagation:
                     self._note(neighbour, Change(add=(entry,)))
                 elif told[entry] > latest:
                     told[entry] = latest
-                self._extended[entry] = None
 
     def flush(self, now: float) -> list[tuple[NodeId, Update]]:
         """What is to be told since the last time."""
@@ -215,10 +219,10 @@ class Propagation:
         """What a neighbour was told that can be believed for longer."""
         reduction, told = self._reductions[neighbour], self._told[neighbour]
         longer: dict[Entry, float] = {}
-        for entry in self._extended:
+        for entry, slack in self._extended.items():
             known = reduction.representative(entry)
             if known is not None and known in told and known not in added:
                 expiry = min(self._expiry(neighbour, entry), now + self._leases.length)
-                if expiry > told[known] and expiry >= told[known] + self._leases.slack:
+                if expiry > told[known] and expiry >= told[known] + slack:
                     longer[known] = max(expiry, longer.get(known, expiry))
         return longer
