@@ -54,7 +54,8 @@ def _agree(
     for entry in known:
         reasons = set(reduction.reasons(entry))
         if not reasons or not reasons <= entries:
-            yield f"{me} tells {neighbour} {_shown([entry])} for {_shown(reasons)}, where {_shown(entries)} are wanted"
+            sake = f"for the sake of {_shown(reasons)}, where it is to know of {_shown(entries)}"
+            yield f"{me} tells {neighbour} {_shown([entry])} {sake}"
     for entry in entries:
         shown = reduction.representative(entry)
         if shown is not None and (shown not in known or not shown.filter.covers(entry.filter)):

@@ -55,8 +55,11 @@ def play(script: Script, make_router: MakeRouter, definition: Definition | None 
     """What goes wrong first."""
     network = Network(script.parents, make_router)
     for step in script.steps:
-        step(network)
-        found = check_tables(network, definition)
+        try:
+            step(network)
+            found = check_tables(network, definition)
+        except Exception as error:  # whatever a strategy raises is its failure
+            found = [Violation("raises", f"{type(error).__name__}: {error}", records=tuple(network.records))]
         if found:
             return found
     return check_trace(network.records, advertisements=network.advertising)
@@ -64,14 +67,14 @@ def play(script: Script, make_router: MakeRouter, definition: Definition | None 
 
 def check_tables(network: Network, definition: Definition | None = None) -> list[Violation]:
     """What is wrong in a network as it is."""
-    records = tuple(network.records)
     routers, asked = network.routers, network.asked
     if not network.is_quiet:
         invalid = weak_validity(routers, asked, network.finished, network.finished_offers)
         return network.wrong + [_violation(f"weak {one.rule}", one, network) for one in invalid]
     invalid = validity(routers, asked, network.offered if network.advertising else None)
-    wrong = network.wrong + [_violation(one.rule, one, network) for one in invalid]
-    return wrong + [Violation("agreement", said, records=records) for said in agreement(routers, definition)]
+    records = tuple(network.records)
+    disagreements = [Violation("agreement", said, records=records) for said in agreement(routers, definition)]
+    return [*network.wrong, *(_violation(one.rule, one, network) for one in invalid), *disagreements]
 
 
 def _violation(rule: str, one: Invalid, network: Network) -> Violation:

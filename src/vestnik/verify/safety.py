@@ -89,9 +89,10 @@ def _once(
     for name, _ in handed.numbers:
         spans = history.subscription(handed.client, name, number)
         begun = spans[0].first if spans else -1
-        before = seen.setdefault((handed.client, name, begun, *key_of(handed.event)), handed)
-        if before is not handed:
-            yield _violation("once", handed, f"for {name} a second time", before, subscription=name)
+        key = handed.client, name, begun, *key_of(handed.event)
+        if key in seen:
+            yield _violation("once", handed, f"for {name} a second time", seen[key], subscription=name)
+        seen[key] = handed
 
 
 def _shown(spans: list[Span]) -> str:

@@ -78,7 +78,7 @@ def local_validity(routers: Routers, asked: Clients) -> Iterator[Invalid]:
 
 def forwarded(router: Router, neighbour: NodeId) -> Iterable[Filter]:
     """Filters for all that a broker forwards to a neighbour."""
-    if router._strategy.floods(neighbour):
+    if neighbour in router._flooded:
         return [Filter.all()]
     return [entry.filter for entry, sources in router.subscriptions if Source(neighbour) in sources]
 
@@ -145,13 +145,13 @@ def _missing(
 
 def _wrong(broker: NodeId, source: Source, wanted: Filter, handed: Filter) -> Iterator[Invalid]:
     link = broker, source.node
-    for entry, what in (
-        (difference(wanted, [handed]), "does not hand"),
-        (difference(handed, [wanted]), "hands more than it wants to"),
+    for entry, verb, what in (
+        (difference(wanted, [handed]), "does not hand", "all that"),
+        (difference(handed, [wanted]), "hands", "more than"),
     ):
         witness = entry.example()
         if witness is not None:
-            said = f"{broker} {what} {_shown(source)}: ({entry})"
+            said = f"{broker} {verb} {_shown(source)} {what} it wants: ({entry})"
             yield Invalid("local validity", said, link, source, wanted, entry, broker, witness)
 
 
