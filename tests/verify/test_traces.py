@@ -270,10 +270,11 @@ def test_what_is_disturbed_must_settle_first(record: AnyRecord) -> None:
     assert check_trace([*missed[:2], record, *there, Settled(2.5), *missed[2:]]) != []
 
 
-def test_who_is_not_connected_need_not_get_it() -> None:
+@pytest.mark.parametrize("record", [Detached(0.5, "c", "b"), Crashed(0.5, "c")])
+def test_who_is_not_there_need_not_get_it(record: AnyRecord) -> None:
     missed: list[AnyRecord] = [
         SUBSCRIBED,
-        Detached(0.5, "c", "b"),
+        record,
         Settled(1.0),
         Published(2.0, "p", ONE),
         Settled(3.0),

@@ -46,6 +46,7 @@ def _failed(message: str, code: int) -> int:
     commands_from={
         "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),
+        "check": ("vestnik.cli.check:command", "Check that what happened in a network is right."),
         "demo": ("vestnik.cli.demo:command", "A tour of the filter language."),
     },
     context_settings={"help_option_names": ["-h", "--help"]},

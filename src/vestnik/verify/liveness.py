@@ -95,16 +95,17 @@ def _is_calm(history: History, disturbances: list[int], number: int, due: int) -
 
 def _is_connected(history: History, connections: list[int], number: int, due: int) -> bool:
     before = bisect_left(connections, number)
-    gone = before > 0 and isinstance(history.records[connections[before - 1]], Detached)
+    gone = before > 0 and isinstance(history.records[connections[before - 1]], Detached | Crashed)
     return not gone and _is_calm(history, connections, number, due)
 
 
 def _connections(history: History) -> dict[NodeId, list[int]]:
-    """Where each client came and went."""
+    """Where each client came and went; brokers, which crash, too, are nobody's clients."""
     found: dict[NodeId, list[int]] = {}
     for number, record in enumerate(history.records):
-        if isinstance(record, Attached | Detached):
-            found.setdefault(record.client, []).append(number)
+        match record:
+            case Attached(client=node) | Detached(client=node) | Crashed(node=node) | Restarted(node=node):
+                found.setdefault(node, []).append(number)
     return found
 
 

@@ -1,0 +1,92 @@
+"""`vestnik check`"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from vestnik.cli.inputs import opened, shown_name
+from vestnik.cli.outputs import echo_json
+from vestnik.model.cloudevents import to_cloudevent
+from vestnik.trace.files import from_lines, to_plain
+from vestnik.trace.records import AnyRecord, Notified, Published, Settled
+from vestnik.verify.safety import ALWAYS
+from vestnik.verify.traces import check_trace
+from vestnik.verify.violations import Violation
+
+
+@click.command("check", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 the trace cannot be read.")
+@click.argument("trace", metavar="TRACE.jsonl")
+@click.option(
+    "--settling",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="The time after which what was done has taken effect; without it, only the trace itself tells.",
+)
+@click.option(
+    "--since", type=float, default=ALWAYS, metavar="SECONDS", help="The time from which on all is to be right."
+)
+@click.option("--advertisements", is_flag=True, help="Clients may publish only what they advertised.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each violation.")
+@click.pass_context
+def command(
+    ctx: click.Context, trace: str, settling: float | None, since: float, advertisements: bool, as_json: bool
+) -> None:
+    """Check what happened in a network: the trace in TRACE.jsonl, or - for standard input.
+
+    Every notification must be of an event that was published, once, and for an active subscription that matches it;
+    what is wanted must arrive; events of one stream keep their order, and the numbers of a subscription have no gaps.
+    Each violation is printed with the records that show it.
+    """
+    with opened(trace) as file:
+        records = list(from_lines(file, shown_name(trace)))
+    found = check_trace(records, settling=settling, since=since, advertisements=advertisements)
+    for violation in found:
+        if as_json:
+            echo_json(facts(violation))
+        else:
+            click.echo(counterexample(violation))
+    if not as_json:
+        click.echo(summary(records, found))
+    if settling is None and not any(isinstance(record, Settled) for record in records):
+        click.echo("vestnik: the trace never settles; with --settling it is checked that what is due arrives", err=True)
+    ctx.exit(1 if found else 0)
+
+
+def facts(violation: Violation) -> dict[str, object]:
+    return {
+        "rule": violation.rule,
+        "said": violation.said,
+        "client": violation.client or None,
+        "subscription": violation.subscription or None,
+        "event": None if violation.event is None else to_cloudevent(violation.event),
+        "records": [to_plain(record) for record in violation.records],
+    }
+
+
+def counterexample(violation: Violation) -> str:
+    """The violation, and below it what happened, each with its time."""
+    return "\n".join([_printable(str(violation)), *(f"  {record_text(record)}" for record in violation.records)])
+
+
+def record_text(record: AnyRecord) -> str:
+    """A record on one line."""
+    fields = [f"{name}={_shown(getattr(record, name))}" for name in record.__struct_fields__ if name != "at"]
+    return _printable(" ".join([f"{record.at:g}", type(record).__name__, *fields]))
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _printable(text: str) -> str:
+    """`text` on one line, without what a terminal would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def summary(records: Sequence[AnyRecord], found: Sequence[Violation]) -> str:
+    published = sum(isinstance(record, Published) for record in records)
+    notified = sum(isinstance(record, Notified) for record in records)
+    verdict = "nothing is wrong" if not found else f"{len(found)} violations" if len(found) > 1 else "1 violation"
+    return f"{verdict}: {len(records):,} records, {published:,} published, {notified:,} notified"
