@@ -29,6 +29,7 @@ class Router:
 
     def __init__(self, strategy: Strategy, leases: Leases = Leases()) -> None:  # noqa: B008  # a frozen value
         self._strategy = strategy
+        self._leases = leases
         self.subscriptions = Propagation(strategy, leases)
         self.advertised: dict[Source, Filter] = {}  # by local clients
         self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
@@ -45,6 +46,10 @@ class Router:
     def disconnect(self, neighbour: NodeId) -> None:
         self.subscriptions.disconnect(neighbour)
         self._flooded.discard(neighbour)
+
+    def floods(self, neighbour: NodeId) -> bool:
+        """Whether every event goes to a neighbour."""
+        return neighbour in self._flooded
 
     def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
         """A local client subscribes, or renews its subscription."""
@@ -68,7 +73,7 @@ class Router:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
         if isinstance(message, AdminS):
             for interest in message.add:
-                self.subscriptions.add(_entry_of(interest), Source(sender), now + interest.lease)
+                self.subscriptions.add(_entry_of(interest), Source(sender), self._until(interest, now))
             for interest in message.remove:
                 self.subscriptions.remove(_entry_of(interest), Source(sender))
 
@@ -99,6 +104,10 @@ class Router:
                         nodes.add(source.node)
             subscriptions.sort()
         return Targets([n for n in self.subscriptions.neighbours if n in nodes and n != sender], subscriptions)
+
+    def _until(self, interest: Interest, now: float) -> float:
+        """How long a neighbour is believed: no longer than any lease lasts."""
+        return now + min(interest.lease, self._leases.length)
 
     def _entry(self, source: Source, wanted: Filter) -> Entry:
         return Entry(wanted, f"{source.node}/{source.name}" if self._strategy.tagged else "")
@@ -140,7 +149,7 @@ class AdvertisingRouter(Router):
         super().take(sender, message, now)
         if isinstance(message, AdminA):
             for interest in message.add:
-                self._offer(_entry_of(interest), sender, now + interest.lease)
+                self._offer(_entry_of(interest), sender, self._until(interest, now))
             for interest in message.remove:
                 self._withdraw(_entry_of(interest), sender)
 

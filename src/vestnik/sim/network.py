@@ -73,8 +73,8 @@ class Network:
         self._disks: dict[NodeId, Disk] = {name: [] for name in topology.nodes}
         self._cuts: set[frozenset[NodeId]] = set()
         self._away: set[NodeId] = set()
-        self._wanted: dict[tuple[NodeId, str], Filter] = {}
-        self._offered: dict[tuple[NodeId, str], Filter] = {}
+        self.wanted: dict[tuple[NodeId, str], Filter] = {}  # by client and name
+        self.offered: dict[tuple[NodeId, str], Filter] = {}
         for name in topology.nodes:
             self._start(name)
         for one, other in topology.edges:
@@ -131,27 +131,27 @@ class Network:
         self.brokers[broker].take(Gone(client), broker)
 
     def subscribe(self, client: NodeId, name: str, wanted: Filter, *, lease: float = FOREVER, keep: int = 0) -> None:
-        if self._wanted.get((client, name)) != wanted:
-            self._wanted[client, name] = wanted
+        if self.wanted.get((client, name)) != wanted:
+            self.wanted[client, name] = wanted
             self.world.record(Subscribed(self.now, client, name, wanted))
         host = self.clients[client]
         host.perform(host.session.subscribe(name, wanted, self.now, lease=lease, keep=keep))
 
     def unsubscribe(self, client: NodeId, name: str) -> None:
-        del self._wanted[client, name]
+        del self.wanted[client, name]
         self.world.record(Unsubscribed(self.now, client, name))
         host = self.clients[client]
         host.perform(host.session.unsubscribe(name))
 
     def advertise(self, client: NodeId, name: str, offered: Filter, *, lease: float = FOREVER) -> None:
-        if self._offered.get((client, name)) != offered:
-            self._offered[client, name] = offered
+        if self.offered.get((client, name)) != offered:
+            self.offered[client, name] = offered
             self.world.record(Advertised(self.now, client, name, offered))
         host = self.clients[client]
         host.perform(host.session.advertise(name, offered, self.now, lease=lease))
 
     def unadvertise(self, client: NodeId, name: str) -> None:
-        del self._offered[client, name]
+        del self.offered[client, name]
         self.world.record(Unadvertised(self.now, client, name))
         host = self.clients[client]
         host.perform(host.session.unadvertise(name))
@@ -203,11 +203,11 @@ class Network:
     def crash_client(self, client: NodeId) -> None:
         """A client forgets everything: its subscriptions and advertisements are over."""
         self.world.record(Crashed(self.now, client))
-        for owner, name in [key for key in self._wanted if key[0] == client]:
-            del self._wanted[owner, name]
+        for owner, name in [key for key in self.wanted if key[0] == client]:
+            del self.wanted[owner, name]
             self.world.record(Unsubscribed(self.now, owner, name))
-        for owner, name in [key for key in self._offered if key[0] == client]:
-            del self._offered[owner, name]
+        for owner, name in [key for key in self.offered if key[0] == client]:
+            del self.offered[owner, name]
             self.world.record(Unadvertised(self.now, owner, name))
         self.detach(client)
         self.clients.pop(client).is_up = False

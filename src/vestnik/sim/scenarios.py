@@ -122,14 +122,20 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
     links, access = scenario.links.delay, scenario.access.delay
     if max(links.most, access.most) == FOREVER:
         raise InvalidScenario("exponential delays have no bound: no lease is long enough for a renewal", "leases")
-    jitter = topology.diameter * (links.most - links.least) + access.most - access.least
-    if not leases.refresh + jitter < leases.length < FOREVER:
+    least = least_lease(leases, scenario, topology)
+    if not least < leases.length < FOREVER:
         raise InvalidScenario(
             f"a lease of {leases.length:g} s is too short: renewals come every {leases.refresh:g} s and on the way, up "
-            f"to {topology.diameter} links, some take {jitter:g} s longer than others; it must be above "
-            f"{leases.refresh + jitter:g} s",
+            f"to {topology.diameter} links, some take {least - leases.refresh:g} s longer than others; it must be above "
+            f"{least:g} s",
             "leases.length",
         )
+
+
+def least_lease(leases: Lease, scenario: Scenario, topology: Topology) -> float:
+    """A lease must be longer."""
+    links, access = scenario.links.delay, scenario.access.delay
+    return leases.refresh + topology.diameter * (links.most - links.least) + access.most - access.least
 
 
 def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology) -> None:
