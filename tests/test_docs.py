@@ -26,6 +26,7 @@ from typing import NamedTuple
 import pytest
 
 from vestnik.model import kinds, typed
+from vestnik.routing import registry
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -141,6 +142,7 @@ def run_console(page: str, text: str, folder: Path) -> None:
 def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page registers is forgotten after it."""
     monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
+    monkeypatch.setattr(registry, "_strategies", dict(registry._strategies))
     monkeypatch.setattr(typed, "_classes", {name: list(classes) for name, classes in typed._classes.items()})
 
 
