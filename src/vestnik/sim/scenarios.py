@@ -126,8 +126,8 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
     if not least < leases.length < FOREVER:
         raise InvalidScenario(
             f"a lease of {leases.length:g} s is too short: renewals come every {leases.refresh:g} s and on the way, up "
-            f"to {topology.diameter} links, some take {least - leases.refresh:g} s longer than others; it must be above "
-            f"{least:g} s",
+            f"to {topology.diameter} links, some take {least - leases.refresh:g} s longer than others; it must be "
+            f"above {least:g} s",
             "leases.length",
         )
 
