@@ -13,15 +13,11 @@ from vestnik.verify.validity import Routers
 from vestnik.wire.messages import NodeId
 
 Definition: TypeAlias = Callable[[set[Entry], set[Entry]], bool]
-"""Whether a neighbour that should know these entries should know exactly those of them, or instead of them."""
+"""Whether what a neighbour knows, the first, is right for the entries of which it is to know, the second."""
 
 
 def agreement(routers: Routers, definition: Definition | None = None) -> Iterator[str]:
-    """What does not agree, in sentences, where nothing is on its way.
-
-    With a definition, what a neighbour is told, as the first argument, must be right for the entries of the table that
-    it should know of, the second.
-    """
+    """What does not agree, or is not as defined, in sentences. It is asked where nothing is on its way."""
     for me, router in routers.items():
         for neighbour in router.neighbours:
             other = routers[neighbour]

@@ -27,10 +27,10 @@ ANYBODY = Source("", "")
 
 
 class Invalid(NamedTuple):
-    """Published at `publisher`, the `witness` does not reach a subscription that wants it, or one that does not.
+    """Published at `publisher`, the `witness` misses a subscription that wants it, or reaches one that does not.
 
-    `link` is where it is not forwarded; without one it is a broker and its own client. `entry` is what the table of
-    the first lacks for the second, or has too much.
+    `link` is from a broker to the neighbour, or to the client of its own, for which its table lacks `entry`, or has it
+    in excess.
     """
 
     rule: str
