@@ -104,6 +104,16 @@ def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
     assert sorted(event.id for event in to_u.events) == ["1", "2", "3"]
 
 
+def test_no_effect_comes_before_its_cause_however_urgent_it_is() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME))
+    cause = quote(5, "cause", stream=("x", "nyse"), seq=1)
+    effect = quote(6, "effect", priority=9, causes=[("nyse", "cause")], stream=("x", "nyse"), seq=2)
+    (notify,) = world.sent("u", Forward((cause, effect)), "c")
+    assert isinstance(notify, Notify)
+    assert [delivery.event.id for delivery in notify.deliveries] == ["cause", "effect"]
+
+
 def test_an_event_goes_not_back_to_whom_it_came_from_and_not_twice() -> None:
     world = World()
     for neighbour in ("u", "v"):

@@ -257,7 +257,7 @@ class BrokerCore:
 
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
-    """The more urgent events first, equally urgent ones in their order."""
-    if len(events) == 1:
+    """The more urgent events first, equally urgent ones in their order; none before what it names as its cause."""
+    if len(events) == 1 or any([event.causes for event in events]):
         return events
     return sorted(events, key=lambda event: -event.priority)

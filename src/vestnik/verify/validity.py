@@ -78,7 +78,7 @@ def local_validity(routers: Routers, asked: Clients) -> Iterator[Invalid]:
 
 def forwarded(router: Router, neighbour: NodeId) -> Iterable[Filter]:
     """Filters for all that a broker forwards to a neighbour."""
-    if neighbour in router._flooded:
+    if router.floods(neighbour):
         return [Filter.all()]
     return [entry.filter for entry, sources in router.subscriptions if Source(neighbour) in sources]
 
