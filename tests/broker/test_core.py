@@ -52,6 +52,11 @@ class World:
     def tell(self, sender: str, message: Message) -> list[Effect]:
         return self.broker.handle(message, sender, self.now)
 
+    def publish(self, client: str, *events: Event) -> list[Effect]:
+        """What follows when events are stored."""
+        appends = [e for e in self.tell(client, Publish(events)) if isinstance(e, Append)]
+        return [effect for e in appends for effect in self.tell("b", Appended(e.client, e.events))]
+
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:
         """What goes to `to` when `sender` says something."""
         return [e.message for e in self.tell(sender, message) if isinstance(e, Send) and e.to == to]
@@ -83,13 +88,23 @@ def test_one_copy_for_a_client_names_all_subscriptions_that_want_it() -> None:
 def test_a_publication_gets_its_stream_is_stored_and_forwarded_where_it_is_wanted() -> None:
     world = World()
     world.tell("u", AdminS(add=(Interest(CHEAP),)))
-    append, send = world.tell("p", Publish((quote(5),)))
-    assert isinstance(append, Append) and isinstance(send, Send)
+    (append,) = world.tell("p", Publish((quote(5),)))
+    assert isinstance(append, Append)
     (event,) = append.events
     assert (event.stream, event.seq, append.client) == (("b", "nyse"), 1, "p")
-    assert send == Send("u", Forward((event,)))
-    assert world.tell("b", Appended("p", (event,))) == [Send("p", Accepted("q"))]
+    assert world.tell("p", Publish((quote(5),))) == [], "it is on its way to the disk"
+    assert world.tell("b", Appended("p", (event,))) == [Send("u", Forward((event,))), Send("p", Accepted("q"))]
     assert world.tell("p", Publish((quote(5),))) == [Send("p", Accepted("q"))], "the same again is known"
+
+
+def test_a_broker_that_begins_anew_goes_on_where_it_was() -> None:
+    world = World()
+    (append,) = world.tell("p", Publish((quote(5, "1"), quote(6, "2"))))
+    assert isinstance(append, Append)
+    again = World(stored=append.events)
+    (more,) = again.tell("p", Publish((quote(7, "3"),)))
+    assert isinstance(more, Append) and more.events[0].seq == 3
+    assert again.tell("p", Publish((quote(5, "1"),))) == [Send("p", Accepted("1"))]
 
 
 def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
@@ -97,7 +112,7 @@ def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
     world.tell("u", AdminS(add=(Interest(ACME),)))
     world.tell("v", AdminS(add=(Interest(CHEAP),)))
     events = (quote(5, "1"), quote(50, "2", priority=9), quote(6, "3"))
-    sends = {e.to: e.message for e in world.tell("p", Publish(events)) if isinstance(e, Send)}
+    sends = {e.to: e.message for e in world.publish("p", *events) if isinstance(e, Send)}
     to_u, to_v = sends["u"], sends["v"]
     assert isinstance(to_u, Forward) and isinstance(to_v, Forward)
     assert [event.id for event in to_v.events] == ["1", "3"]
@@ -188,12 +203,13 @@ def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
     world = World()
     world.tell("c", Subscribe("s", ACME))
     held = quote(5, "held", not_before=2_000_000)
-    assert world.tell("p", Publish((held,))) == [Wake(2.0), Send("p", Accepted("held"))]
+    assert world.tell("p", Publish((held,))) == [Wake(2.0)]
     stale = quote(5, "stale", expires=1_000_000, stream=("x", "nyse"), seq=1)
     world.now = 2.0
-    append, notify = world.tell("b", Tick())
+    (append,) = world.tell("b", Tick())
     assert isinstance(append, Append) and append.events[0].id == "held"
-    assert isinstance(notify, Send) and notify.to == "c"
+    notify, accepted = world.tell("b", Appended("p", append.events))
+    assert isinstance(notify, Send) and notify.to == "c" and accepted == Send("p", Accepted("held"))
     assert world.tell("u", Forward((stale,))) == [Note(stale, "u", "expired")]
 
 

@@ -42,16 +42,21 @@ MICROS = 1_000_000
 
 
 class BrokerCore:
-    """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin."""
+    """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin.
 
-    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER) -> None:
+    What its clients publish goes further once it is stored: a broker that crashes and is given what was `stored` does
+    not number other events as it did those that others have seen.
+    """
+
+    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER, stored: Iterable[Event] = ()) -> None:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._acceptance = Acceptance(name)
+        self._acceptance = Acceptance(name, stored)
         self._arrivals = Arrivals()
+        self._unstored: set[tuple[str, str]] = set()  # source and id of what was taken and is not stored yet
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
         self._ways: dict[NodeId, NodeId] = {}  # over which neighbour a broker was heard from
@@ -85,28 +90,30 @@ class BrokerCore:
         taken: list[Event] = []
         for event in message.events:
             if self._acceptance.is_known(event):
-                effects.append(Send(client, Accepted(event.id)))
+                if (event.source, event.id) not in self._unstored:
+                    effects.append(Send(client, Accepted(event.id)))
             elif not self.router.conforms(client, event):
                 effects.append(Send(client, Refused(event.id, "it is outside of what this client advertised")))
             else:
                 self._acceptance.note(event)
+                self._unstored.add((event.source, event.id))
                 if event.not_before is not None and event.not_before > now * MICROS:
                     release = event.not_before / MICROS
                     heapq.heappush(self._held, (release, next(self._holding), client, event))
-                    effects += (Wake(release), Send(client, Accepted(event.id)))
+                    effects.append(Wake(release))
                 else:
                     taken.append(event)
-        return effects + self._take(taken, client, now)
+        return effects + self._take(taken, client)
 
-    def _take(self, events: list[Event], client: NodeId, now: float) -> list[Effect]:
-        """Take events into their streams, and route them."""
-        if not events:
-            return []
-        stamped = tuple([self._acceptance.stamped(event) for event in events])
-        return [Append(client, stamped), *self._route(Forward(stamped), client, now)]
+    def _take(self, events: list[Event], client: NodeId) -> list[Effect]:
+        """Take events into their streams."""
+        return [Append(client, tuple([self._acceptance.stamped(event) for event in events]))] if events else []
 
     def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
-        return [Send(message.client, Accepted(event.id)) for event in message.events if event.not_before is None]
+        client, events = message.client, message.events
+        self._unstored.difference_update([(event.source, event.id) for event in events])
+        answers = [Send(client, Accepted(event.id)) for event in events]
+        return [*self._route(Forward(events), client, now), *answers]
 
     def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
         events = message.events
@@ -239,7 +246,7 @@ class BrokerCore:
         effects: list[Effect] = []
         while self._held and self._held[0][0] <= now:
             _, _, client, event = heapq.heappop(self._held)
-            effects += self._take([event], client, now)
+            effects += self._take([event], client)
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
             for source, _ in self.router.expire(now):
@@ -258,6 +265,6 @@ class BrokerCore:
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
     """The more urgent events first, equally urgent ones in their order; none before what it names as its cause."""
-    if len(events) == 1 or any([event.causes for event in events]):
+    if len(events) == 1 or any(event.causes for event in events):
         return events
     return sorted(events, key=lambda event: -event.priority)

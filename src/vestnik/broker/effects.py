@@ -21,7 +21,7 @@ class Send(Struct, frozen=True):
 
 
 class Append(Struct, frozen=True):
-    """Store events that a local client published. Once they are stored, the broker is told `Appended`."""
+    """Store events that a local client published. The broker sends them on when it is told `Appended`."""
 
     client: NodeId
     events: tuple[Event, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from vestnik.model.events import Event, Pair
 
@@ -11,12 +12,18 @@ WINDOW = 1024
 
 
 class Acceptance:
-    """Gives events their stream and seq, and knows those that a source has published before."""
+    """Gives events their stream and seq, and knows those that a source has published before.
 
-    def __init__(self, broker: str) -> None:
+    A broker that begins anew is given what it has `stored`, and goes on from there.
+    """
+
+    def __init__(self, broker: str, stored: Iterable[Event] = ()) -> None:
         self._broker = broker
         self._last: dict[str, int] = {}
         self._ids: dict[str, OrderedDict[str, None]] = {}
+        for event in stored:
+            self.note(event)
+            self._last[event.source] = event.seq or 0
 
     def is_known(self, event: Event) -> bool:
         return event.id in self._ids.get(event.source, ())

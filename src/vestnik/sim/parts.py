@@ -30,7 +30,7 @@ def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
 
     def make(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
         strategy = make_strategy(routing.strategy, parent=topology.parents[name], tolerance=routing.tolerance)
-        return BrokerCore(name, kind(strategy, times), sweep)
+        return BrokerCore(name, kind(strategy, times), sweep, stored)
 
     return make
 
