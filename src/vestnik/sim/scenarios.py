@@ -135,7 +135,7 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
 def least_lease(leases: Lease, scenario: Scenario, topology: Topology) -> float:
     """A lease must be longer."""
     links, access = scenario.links.delay, scenario.access.delay
-    return leases.refresh + topology.diameter * (links.most - links.least) + access.most - access.least
+    return leases.refresh + topology.diameter * (links.most - links.least) + (access.most - access.least)
 
 
 def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology) -> None:

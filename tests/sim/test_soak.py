@@ -1,0 +1,57 @@
+"""Random scenarios, and whether a wrong network is found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from vestnik.routing import registry
+from vestnik.routing.reductions import Nothing, Reduction
+from vestnik.sim.soak import Claim, random_scenario, soak
+from vestnik.verify.traces import check_trace
+from vestnik.verify.violations import Violation
+from vestnik.wire.messages import NodeId
+
+
+def check(claim: Claim) -> list[Violation]:
+    return check_trace(claim.records, settling=claim.settling, since=claim.since, advertisements=claim.advertisements)
+
+
+def test_scenarios_depend_on_their_seed_alone() -> None:
+    assert random_scenario(5) == random_scenario(5) != random_scenario(6)
+
+
+def test_all_kinds_of_faults_and_strategies_come_up() -> None:
+    scenarios = [random_scenario(seed) for seed in range(200)]
+    faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
+    assert faults == {"CutLink", "Crash", "Away", "CrashClient", "Corrupt"}
+    assert {scenario.routing.strategy for scenario in scenarios} == set(registry.known_strategies())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_networks_are_right(seed: int) -> None:
+    outcome = soak(seed, check)
+    assert not outcome.wrong, outcome.wrong[0]
+
+
+class Mute:
+    """A strategy that tells nobody anything, and forwards only what is asked for."""
+
+    name = "mute"
+    tagged = False
+
+    def reduction(self, neighbour: NodeId) -> Reduction:
+        return Nothing()
+
+    def floods(self, neighbour: NodeId) -> bool:
+        return False
+
+
+@pytest.fixture
+def mute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_strategies", {"mute": Mute})
+
+
+@pytest.mark.usefixtures("mute")
+def test_a_wrong_strategy_is_found_out() -> None:
+    wrong = [violation for seed in range(10) for violation in soak(seed, check).wrong]
+    assert wrong and {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"liveness"}

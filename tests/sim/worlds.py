@@ -1,0 +1,39 @@
+"""Small networks for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vestnik import Event, Filter
+from vestnik.broker.core import BrokerCore
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import Router
+from vestnik.session.session import Session
+from vestnik.sim.network import Network
+from vestnik.sim.topologies import Topology
+from vestnik.trace.records import AnyRecord, Notified
+from vestnik.wire.messages import NodeId
+
+ALL = Filter.all()
+
+
+def network(topology: Topology, strategy: str = "covering", **options: Any) -> Network:
+    def core(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+        router = Router(make_strategy(strategy, parent=topology.parents[name]))
+        return BrokerCore(name, router, stored=stored)
+
+    return Network(topology, core, lambda name: Session(name, lambda low, high: low), **options)
+
+
+def quote(number: int, source: str = "p") -> Event:
+    return Event("quote", {"n": number}, source=source, id=str(number))
+
+
+def handed(trace: Sequence[AnyRecord], client: NodeId) -> list[str]:
+    """The ids of the events that a client was handed, in order."""
+    return [record.event.id for record in trace if isinstance(record, Notified) and record.client == client]
+
+
+def kinds(trace: Sequence[AnyRecord]) -> list[str]:
+    return [type(record).__name__ for record in trace]
