@@ -73,10 +73,16 @@ def test_documents_are_of_the_size_claimed_and_rules_find_some_but_not_all() -> 
         assert 0 < np.mean([rule.matches(event) for event in events]) < 1, text
 
 
-def test_a_quick_run_of_everything(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.matching", "--quick", "--output", str(tmp_path)]
+@pytest.mark.parametrize(
+    ("name", "sections"),
+    [
+        ("matching", {"stock-counts", "stock-pairs", "general", "range-only", "json", "single", "import"}),
+        ("routing", {"simulation"}),
+    ],
+)
+def test_a_quick_run_of_everything(name: str, sections: set[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--output", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "matching.json").read_text(encoding="utf-8"))["rows"]
-    sections = {row["section"] for row in rows}
-    assert sections == {"stock-counts", "stock-pairs", "general", "range-only", "json", "single", "import"}
+    rows = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["section"] for row in rows} == sections

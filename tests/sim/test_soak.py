@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from vestnik.cli.sim.soak import check
 from vestnik.routing import registry
 from vestnik.routing.reductions import Nothing, Reduction
-from vestnik.sim.soak import Claim, random_scenario, soak
-from vestnik.verify.traces import check_trace
+from vestnik.sim.soak import random_scenario, soak
 from vestnik.verify.violations import Violation
 from vestnik.wire.messages import NodeId
-
-
-def check(claim: Claim) -> list[Violation]:
-    return check_trace(claim.records, settling=claim.settling, since=claim.since, advertisements=claim.advertisements)
 
 
 def test_scenarios_depend_on_their_seed_alone() -> None:
@@ -24,6 +20,9 @@ def test_all_kinds_of_faults_and_strategies_come_up() -> None:
     scenarios = [random_scenario(seed) for seed in range(200)]
     faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
     assert faults == {"CutLink", "Crash", "Away", "CrashClient", "Corrupt"}
+    assert any(scenario.links.loss for scenario in scenarios) and any(
+        scenario.links.duplication for scenario in scenarios
+    )
     assert {scenario.routing.strategy for scenario in scenarios} == set(registry.known_strategies())
 
 
