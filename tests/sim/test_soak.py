@@ -12,8 +12,15 @@ from vestnik.verify.violations import Violation
 from vestnik.wire.messages import NodeId
 
 
+SEEDS = 100
+
+
 def test_scenarios_depend_on_their_seed_alone() -> None:
     assert random_scenario(5) == random_scenario(5) != random_scenario(6)
+
+
+def test_there_are_many_faults() -> None:
+    assert sum(len(random_scenario(seed).faults) for seed in range(SEEDS)) >= 10_000
 
 
 def test_all_kinds_of_faults_and_strategies_come_up() -> None:
@@ -26,7 +33,7 @@ def test_all_kinds_of_faults_and_strategies_come_up() -> None:
     assert {scenario.routing.strategy for scenario in scenarios} == set(registry.known_strategies())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_networks_are_right(seed: int) -> None:
     outcome = soak(seed, check)
     assert not outcome.wrong, outcome.wrong[0]

@@ -17,6 +17,9 @@ from vestnik.sim.topologies import Topology
 from vestnik.sim.workloads import RandomFilters, Stock
 from vestnik.trace.records import AnyRecord
 
+FAULTS = (0, 2, 10, 100, 400)
+"""How many there are in a scenario."""
+
 
 class Claim(NamedTuple):
     """A trace, and what is claimed of it: it is right from the time `since` on.
@@ -101,15 +104,18 @@ def _link(rng: Random, loss: float) -> Link:
 
 
 def _with_faults(scenario: Scenario, rng: Random) -> Scenario:
+    """The more faults there are, the shorter they are: part of the network is up at any time."""
     topology = scenario.network()
-    faults = tuple([_fault(scenario, topology, rng) for _ in range(rng.choice([0, 0, 1, 2, 4]))])
+    count = rng.choice(FAULTS)
+    longest = 0.3 * scenario.duration / (1 + count / 20)
+    faults = tuple([_fault(scenario, topology, longest, rng) for _ in range(count)])
     values = {name: getattr(scenario, name) for name in scenario.__struct_fields__}
     return Scenario(**(values | {"faults": faults}))
 
 
-def _fault(scenario: Scenario, topology: Topology, rng: Random) -> Fault:
+def _fault(scenario: Scenario, topology: Topology, longest: float, rng: Random) -> Fault:
     at = rng.uniform(0, 0.7) * scenario.duration
-    lasting = rng.uniform(0, 0.3) * scenario.duration
+    lasting = rng.uniform(0, longest)
     broker, client = rng.choice(topology.nodes), rng.choice(names_of(scenario.clients))
     found: list[Fault] = [Crash(at, lasting, broker), Away(at, lasting, client), CrashClient(at, lasting, client)]
     if topology.edges:
