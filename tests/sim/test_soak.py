@@ -11,7 +11,6 @@ from vestnik.sim.soak import random_scenario, soak
 from vestnik.verify.violations import Violation
 from vestnik.wire.messages import NodeId
 
-
 SEEDS = 100
 
 
