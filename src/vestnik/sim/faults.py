@@ -75,12 +75,24 @@ def corrupt(network: Network, broker: NodeId, garbage: Iterator[Filter], rng: Ra
     if host is None or not isinstance(host.core, BrokerCore):
         return
     router = host.core.router
+    corrupt_clients(router, garbage, rng)
     for neighbour in router.neighbours:
         corrupt_table(router, neighbour, garbage, rng, network.now)
         corrupt_told(router, neighbour, garbage, rng)
         for kind in _kinds(router):
             host.channels[neighbour].send(kind(tuple(_lies(garbage, rng)), tuple(_lies(garbage, rng))))
     network.world.record(Corrupted(network.now, broker, "tables, what neighbours were told, and messages"))
+
+
+def corrupt_clients(router: Router, garbage: Iterator[Filter], rng: Random) -> None:
+    """Make a table lack what local clients want, and hold what clients want that never were."""
+    table = router.subscriptions
+    local = [(entry, source) for entry, sources in table for source in sources if source.name]
+    for entry, source in local:
+        if rng.random() < 0.5:
+            table.remove(entry, source)
+    for number, lie in enumerate(_lies(garbage, rng)):
+        router.subscribe(Source("nobody", str(number)), lie.filter, lie.lease)
 
 
 def corrupt_table(router: Router, neighbour: NodeId, garbage: Iterator[Filter], rng: Random, now: float) -> None:
