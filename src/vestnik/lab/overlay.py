@@ -1,0 +1,93 @@
+"""A network of brokers without time: every message arrives at once, in the order in which they were sent."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import NamedTuple
+
+from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append, Appended, LinkUp, Send
+from vestnik.routing.propagation import Propagation
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.sim.topologies import Topology
+from vestnik.wire.messages import Forward, Message, NodeId
+
+
+class Routing(NamedTuple):
+    """How the brokers of an overlay route."""
+
+    strategy: str
+    advertisements: bool = False
+    tolerance: float = 0.0
+
+    def router(self, parent: NodeId | None) -> Router:
+        strategy = make_strategy(self.strategy, parent=parent, tolerance=self.tolerance)
+        return AdvertisingRouter(strategy) if self.advertisements else Router(strategy)
+
+
+class Entries(NamedTuple):
+    """How large the tables of all brokers together are.
+
+    `remote` are subscriptions that a neighbour told of, one for each neighbour that did; `local` those of clients.
+    """
+
+    remote: int
+    local: int
+    advertised: int
+
+
+class Overlay:
+    """Brokers with clients. What brokers send to each other is counted by kind and, for events, by link."""
+
+    def __init__(self, topology: Topology, routing: Routing) -> None:
+        self.topology = topology
+        self.sent: Counter[type[Message]] = Counter()
+        self.notified: Counter[type[Message]] = Counter()  # what clients were sent
+        self.forwarded: Counter[tuple[NodeId, NodeId]] = Counter()  # events over each directed link
+        self.brokers = {node: BrokerCore(node, routing.router(topology.parents[node])) for node in topology.nodes}
+        self._queue: deque[tuple[NodeId, Message, NodeId]] = deque()
+        for one, other in topology.edges:
+            self.hand(one, LinkUp(other), one)
+            self.hand(other, LinkUp(one), other)
+
+    def hand(self, broker: NodeId, message: Message, client: NodeId) -> None:
+        """A client says something to its broker; all that follows from it happens."""
+        self._do(broker, message, client)
+        while self._queue:
+            self._do(*self._queue.popleft())
+
+    def _do(self, broker: NodeId, message: Message, sender: NodeId) -> None:
+        for effect in self.brokers[broker].handle(message, sender, 0.0):
+            if type(effect) is Send:
+                self._send(broker, effect.to, effect.message)
+            elif type(effect) is Append:
+                self._queue.append((broker, Appended(effect.client, effect.events), broker))
+
+    def _send(self, sender: NodeId, to: NodeId, message: Message) -> None:
+        if to not in self.brokers:
+            self.notified[type(message)] += 1
+            return
+        self.sent[type(message)] += 1
+        if type(message) is Forward:
+            self.forwarded[sender, to] += len(message.events)
+        self._queue.append((to, message, sender))
+
+    def entries(self) -> Entries:
+        remote = local = advertised = 0
+        for broker in self.brokers.values():
+            router = broker.router
+            told, own = _sources(router.subscriptions)
+            remote, local = remote + told, local + own
+            if isinstance(router, AdvertisingRouter):
+                advertised += _sources(router.advertisements)[0]
+        return Entries(remote, local, advertised)
+
+
+def _sources(table: Propagation) -> tuple[int, int]:
+    """How many entries of a table are there for a neighbour, and how many for a local client."""
+    told = own = 0
+    for _, sources in table:
+        named = sum(1 for source in sources if source.name)
+        told, own = told + len(sources) - named, own + named
+    return told, own

@@ -1,0 +1,163 @@
+"""The routing experiment: table entries and messages against the number of subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from math import isfinite
+from random import Random
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from vestnik.lab.exact import EACH
+from vestnik.lab.overlay import Overlay, Routing
+from vestnik.lab.results import Row
+from vestnik.model.filters import Filter
+from vestnik.routing.registry import make_strategy
+from vestnik.sim.topologies import Topology, paper
+from vestnik.sim.workloads import Stock, Workload
+from vestnik.wire.messages import AdminS, Advertise, NodeId, Subscribe, Unsubscribe
+
+FORMS = ("equality", "interval")
+STOCKS = 1000
+MOST = 1_000_000
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """How the brokers route, and what consumers want. Without `producers` there is one, at the root router.
+
+    With them, that many are at uniform local brokers.
+    """
+
+    strategy: str
+    advertisements: bool = False
+    form: str = "equality"
+    tolerance: float = 0.0
+    locality: float = 0.0
+    zipf: float = 0.0
+    producers: int = 0
+    stocks: int = STOCKS
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise ValueError(f"there is no form {self.form!r}; forms are {' and '.join(FORMS)}")
+        if self.producers < 0:
+            raise ValueError(f"there cannot be {self.producers} producers")
+        if not all(map(isfinite, (self.tolerance, self.locality, self.zipf))):
+            raise ValueError("tolerance, locality and zipf are finite numbers")
+        if self.tolerance and not self.strategy.endswith("merging"):
+            raise ValueError(f"a tolerance is for merging, not for {self.strategy}")
+        make_strategy(self.strategy, tolerance=self.tolerance)
+        self.workload()
+
+    def workload(self) -> Workload:
+        intervals = self.form == "interval"
+        return Stock(stocks=self.stocks, intervals=intervals, zipf=self.zipf, locality=self.locality)
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """What was measured at one load: entries by kind, and messages for a subscription and for its end."""
+
+    strategy: str
+    advertisements: bool
+    form: str
+    tolerance: float
+    locality: float
+    zipf: float
+    producers: int
+    subscriptions: int
+    seed: int
+    entries: int
+    local_entries: int
+    advertisement_entries: int
+    admin_subscribe: float
+    admin_unsubscribe: float
+    operations: int
+
+    def as_row(self) -> Row:
+        return asdict(self)
+
+
+def check_loads(loads: list[int]) -> list[int]:
+    """Loads are whole consumers, each larger than the one before; ValueError where they are not."""
+    for load in loads:
+        if not EACH <= load <= MOST or load % EACH:
+            raise ValueError(f"{load} is no multiple of {EACH}, which is what a consumer subscribes to, up to {MOST:,}")
+    if sorted(set(loads)) != loads or not loads:
+        raise ValueError("loads are given once each, the smallest first")
+    return loads
+
+
+def grow(
+    setting: Setting, loads: list[int], seed: int, operations: int, topology: Topology | None = None
+) -> Iterator[Measured]:
+    """One network that grows from load to load, measured at each."""
+    check_loads(loads)
+    network = Market(setting, seed, topology or paper())
+    for load in loads:
+        network.grow(load)
+        yield network.measure(operations)
+
+
+class Market:
+    """The network of the experiment: consumers at uniform local brokers, producers at the root router or at others."""
+
+    def __init__(self, setting: Setting, seed: int, topology: Topology) -> None:
+        self._setting = setting
+        self._seed = seed
+        self._rng = Random(f"{seed} consumers")
+        self._workload = setting.workload()
+        self._subscriptions = 0
+        routing = Routing(setting.strategy, setting.advertisements, setting.tolerance)
+        self.overlay = Overlay(topology, routing)
+        rng = Random(f"{seed} producers")
+        homes = [rng.choice(topology.access) for _ in range(setting.producers)] or [topology.root]
+        for number, home in enumerate(homes):
+            self.overlay.hand(home, Advertise("all", Filter.parse("TRUE")), f"p{number}")
+
+    def grow(self, load: int) -> None:
+        """Let consumers come until there are `load` subscriptions."""
+        while self._subscriptions < load:
+            client = f"c{self._subscriptions // EACH}"
+            broker, interests = self._consumer(self._rng)
+            for number, wanted in enumerate(islice(interests, EACH)):
+                self.overlay.hand(broker, Subscribe(str(number), wanted), client)
+            self._subscriptions += EACH
+
+    def measure(self, operations: int) -> Measured:
+        setting, entries = self._setting, self.overlay.entries()
+        rng = Random(f"{self._seed} operations {self._subscriptions}")
+        told = [self._operation(rng) for _ in range(operations)]
+        return Measured(
+            strategy=setting.strategy,
+            advertisements=setting.advertisements,
+            form=setting.form,
+            tolerance=setting.tolerance,
+            locality=setting.locality,
+            zipf=setting.zipf,
+            producers=setting.producers,
+            subscriptions=self._subscriptions,
+            seed=self._seed,
+            entries=entries.remote,
+            local_entries=entries.local,
+            advertisement_entries=entries.advertised,
+            admin_subscribe=sum(one for one, _ in told) / operations,
+            admin_unsubscribe=sum(other for _, other in told) / operations,
+            operations=operations,
+        )
+
+    def _operation(self, rng: Random) -> tuple[int, int]:
+        """One more consumer subscribes once and leaves: the messages of each."""
+        broker, interests = self._consumer(rng)
+        before = self.overlay.sent[AdminS]
+        self.overlay.hand(broker, Subscribe("once", next(interests)), "visitor")
+        between = self.overlay.sent[AdminS]
+        self.overlay.hand(broker, Unsubscribe("once"), "visitor")
+        return between - before, self.overlay.sent[AdminS] - between
+
+    def _consumer(self, rng: Random) -> tuple[NodeId, Iterator[Filter]]:
+        """A new consumer: its broker, and what it wants. Consumers of near brokers have near places."""
+        access = self.overlay.topology.access
+        number = rng.randrange(len(access))
+        return access[number], self._workload.interests(rng, number / len(access))

@@ -1,0 +1,86 @@
+"""What was measured in the routing experiment, beside what is exactly so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from vestnik.lab.exact import EACH, Exact
+from vestnik.lab.routing import Measured
+from vestnik.lab.statistics import Estimate, estimate
+from vestnik.sim.topologies import paper
+
+STRATEGIES = ("simple", "identity", "covering", "merging")
+PAPER = Exact(paper())
+
+
+class Evidence:
+    """The rows of the main table."""
+
+    def __init__(self, rows: list[Measured]) -> None:
+        self._rows: dict[tuple[str, bool, str, int], list[Measured]] = {}
+        for row in rows:
+            key = row.strategy, row.advertisements, row.form, row.subscriptions
+            self._rows.setdefault(key, []).append(row)
+
+    def loads(self, strategy: str, ads: bool, form: str) -> list[int]:
+        return sorted(load for *kind, load in self._rows if kind == [strategy, ads, form])
+
+    def common_load(self, strategy: str, form: str) -> int:
+        """The largest load that was measured with advertisements and without."""
+        return max(set(self.loads(strategy, False, form)) & set(self.loads(strategy, True, form)))
+
+    def measured(self, strategy: str, ads: bool, form: str, load: int, of: Callable[[Measured], float]) -> Estimate:
+        return estimate([of(row) for row in self._rows[strategy, ads, form, load]])
+
+    def entries(self, strategy: str, ads: bool, form: str, load: int) -> Estimate:
+        return self.measured(strategy, ads, form, load, lambda row: row.entries)
+
+    def admin(self, strategy: str, ads: bool, form: str, load: int) -> Estimate:
+        """Messages for a subscription or its end."""
+        return self.measured(strategy, ads, form, load, lambda row: (row.admin_subscribe + row.admin_unsubscribe) / 2)
+
+    def factor(self, strategy: str, form: str, load: int) -> Estimate:
+        """By which factor advertisements reduce the entries, each seed by itself."""
+        without = {row.seed: row.entries for row in self._rows[strategy, False, form, load]}
+        with_ads = {row.seed: row.entries for row in self._rows[strategy, True, form, load]}
+        return estimate([without[seed] / with_ads[seed] for seed in without])
+
+    def ratio(self, one: str, other: str, ads: bool, form: str, load: int) -> Estimate:
+        """The entries of one strategy for each of the other, each seed by itself."""
+        first = {row.seed: row.entries for row in self._rows[one, ads, form, load]}
+        second = {row.seed: row.entries for row in self._rows[other, ads, form, load]}
+        return estimate([first[seed] / second[seed] for seed in first])
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def exact_entries(strategy: str, ads: bool, form: str, load: int) -> float:
+        return PAPER.entries(strategy, ads, form, load // EACH)
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def exact_admin(strategy: str, ads: bool, form: str, load: int) -> float:
+        return PAPER.admin(strategy, ads, form, load // EACH)
+
+    @classmethod
+    def exact_factor(cls, strategy: str, form: str, load: int) -> float:
+        return cls.exact_entries(strategy, False, form, load) / cls.exact_entries(strategy, True, form, load)
+
+
+class Variants:
+    """The rows of the table of variants."""
+
+    def __init__(self, rows: list[Measured]) -> None:
+        self._rows = rows
+        self.load = rows[0].subscriptions
+
+    def entries(self, strategy: str, **kind: float) -> Estimate:
+        """The entries of a strategy where the settings in `kind` are as given and all others are 0."""
+        wanted = {"locality": 0.0, "zipf": 0.0, "tolerance": 0.0, "producers": 0} | kind
+        return estimate(
+            [
+                row.entries
+                for row in self._rows
+                if row.strategy == strategy and all(getattr(row, name) == value for name, value in wanted.items())
+            ]
+        )

@@ -1,0 +1,98 @@
+"""The whole routing experiment: what is measured, and what becomes of each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from vestnik.lab.parallel import each
+from vestnik.lab.results import Advance, Figure, Result
+from vestnik.lab.routing import FORMS, Measured, Setting, grow
+from vestnik.lab.routing_claims import judge
+from vestnik.lab.routing_evidence import STRATEGIES, Evidence, Variants
+from vestnik.lab.routing_figures import draw as draw
+
+ENTRIES_AT_MOST = 1_000_000
+"""What a run of the full experiment may hold: loads beyond it are left to the exact values."""
+
+
+class Size(NamedTuple):
+    """How much is measured: loads without and with advertisements, and the load at which variants are compared."""
+
+    loads: list[int]
+    advertised_loads: list[int]
+    variant_load: int
+    seeds: int
+    operations: int
+
+
+REDUCED = Size([20, 60], [20, 60, 300], 200, 3, 4)
+FULL = Size([100, 500, 1000, 2000], [100, 500, 1000, 2000, 10_000, 100_000], 2000, 5, 20)
+
+
+class Task(NamedTuple):
+    setting: Setting
+    loads: list[int]
+    seed: int
+    operations: int
+
+
+def run(full: bool, jobs: int, advance: Advance) -> Result:
+    return study(FULL if full else REDUCED, jobs, advance)
+
+
+def study(size: Size, jobs: int, advance: Advance) -> Result:
+    main = list(_main(size))
+    variants = list(_variants(size))
+    found = each(_measure, [*main, *variants], jobs, advance)
+    rows = [row for rows in found[: len(main)] for row in rows]
+    other = [row for rows in found[len(main) :] for row in rows]
+    evidence = Evidence(rows)
+    return Result(
+        name="routing",
+        title="Routing: table entries and messages against the number of subscriptions",
+        settings=size._asdict(),
+        tables={"routing": [row.as_row() for row in rows], "routing-variants": [row.as_row() for row in other]},
+        claims=judge(evidence, Variants(other)),
+        figures=[
+            Figure("figure-16", "The 107 brokers of the experiment: routers as circles, local brokers as squares"),
+            Figure("figure-17", "Remote entries under covering and merging; lines are exact, points are measured"),
+            Figure("figure-18", "By which factor advertisements reduce the remote entries"),
+            Figure("routing-messages", "Messages for one more subscription; lines are exact, points are measured"),
+        ],
+    )
+
+
+def _measure(task: Task) -> list[Measured]:
+    return list(grow(*task))
+
+
+def _main(size: Size) -> Iterator[Task]:
+    for strategy, ads, form in product(STRATEGIES, (False, True), FORMS):
+        setting = Setting(strategy=strategy, advertisements=ads, form=form)
+        loads = [
+            load
+            for load in (size.advertised_loads if ads else size.loads)
+            if Evidence.exact_entries(strategy, ads, form, load) <= ENTRIES_AT_MOST
+        ]
+        yield from (Task(setting, loads, seed, size.operations) for seed in range(1, size.seeds + 1))
+
+
+def _variants(size: Size) -> Iterator[Task]:
+    """The same load with interests of other kinds, imperfect merging, and producers elsewhere."""
+    kinds = [
+        Setting(strategy=strategy, advertisements=True, form="interval", locality=locality, zipf=zipf)
+        for strategy in STRATEGIES[1:]
+        for locality, zipf in ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (0.0, 1.0))
+    ]
+    kinds += [
+        Setting(strategy="merging", advertisements=True, form="interval", tolerance=tolerance)
+        for tolerance in (0.1, 0.3, 0.6)
+    ]
+    kinds += [
+        Setting(strategy="covering", advertisements=True, form="interval", producers=producers) for producers in (1, 5)
+    ]
+    for kind in kinds:
+        for seed in range(1, size.seeds + 1):
+            yield Task(kind, [size.variant_load], seed, size.operations)

@@ -1,0 +1,142 @@
+"""What is measured agrees with what is expected exactly."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import pytest
+
+from vestnik.lab.exact import EACH, Exact, harmonic, reciprocal
+from vestnik.lab.routing import FORMS, Measured, Setting, grow
+from vestnik.lab.statistics import Estimate, estimate, holm, p_value
+from vestnik.sim.topologies import Topology, paper
+
+STRATEGIES = ("simple", "identity", "covering", "merging")
+LEVEL = 0.01
+STOCKS, SEEDS, OPERATIONS, LOADS = 40, 24, 8, [20, 60]
+
+SMALL = Topology(
+    ("r", "a", "b", "l0", "l1", "l2", "l3", "l4"),
+    (("r", "a"), ("r", "b"), ("r", "l0"), ("a", "l1"), ("a", "l2"), ("b", "l3"), ("b", "l4")),
+    ("l0", "l1", "l2", "l3", "l4"),
+)
+
+
+def test_the_topology_of_the_paper() -> None:
+    exact = Exact(paper())
+    assert Fraction(exact.mean_path).limit_denominator(100) == Fraction(250, 67)
+    assert len(exact.links) == 212
+    assert sum(exact.links.values()) == pytest.approx(106)
+    assert exact.entries("simple", False, "equality", 200) == pytest.approx(106 * 2000)
+    assert exact.entries("simple", True, "equality", 67) == pytest.approx(2500)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "form", "limit"),
+    [
+        ("flooding", "equality", 0),
+        ("simple", "equality", math.inf),
+        ("identity", "equality", 212_000),
+        ("identity", "interval", math.inf),
+        ("covering", "equality", 212_000),
+        ("covering", "interval", math.inf),
+        ("merging", "equality", 212),
+        ("merging", "interval", 212_000),
+    ],
+)
+def test_limits_and_that_advertisements_halve_them(strategy: str, form: str, limit: float) -> None:
+    exact = Exact(paper())
+    assert exact.limit(strategy, False, form) == limit
+    assert exact.limit(strategy, True, form) == limit / 2
+    if limit < math.inf:
+        assert exact.entries(strategy, False, form, 200_000) == pytest.approx(limit, rel=1e-6)
+
+
+def binomial(n: int, q: float) -> list[float]:
+    return [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.3, 7), (0.01, 40), (0.9, 3)])
+def test_the_sums_are_expectations(q: float, n: int) -> None:
+    weights = binomial(n, q)
+    harmonics = [sum(1 / i for i in range(1, k + 1)) for k in range(n + 1)]
+    assert harmonic(q, n) == pytest.approx(sum(w * h for w, h in zip(weights, harmonics, strict=True)))
+    assert reciprocal(q, n) == pytest.approx(sum(w / k for k, w in enumerate(weights) if k))
+
+
+def test_the_mean_number_of_maximal_intervals_is_harmonic() -> None:
+    rng, n = Random(5), 12
+    counts = []
+    for _ in range(4_000):
+        ends = [(rng.random(), rng.random()) for _ in range(n)]
+        counts.append(sum(not any(a > x and b > y for a, b in ends) for x, y in ends))
+    assert p_value(estimate(counts), sum(1 / i for i in range(1, n + 1))) > 0.001
+
+
+def cells(
+    exact: Exact, settings: list[Setting], loads: list[int], seeds: int, operations: int
+) -> list[tuple[str, Estimate, float]]:
+    """For each setting, load and quantity what was measured over the seeds, and what is expected."""
+    found = []
+    for setting in settings:
+        runs = [list(grow(setting, loads, seed, operations, exact.topology)) for seed in range(seeds)]
+        for place, load in enumerate(loads):
+            kind = setting.strategy, setting.advertisements, setting.form, load // EACH
+            for name, expected in (
+                ("entries", exact.entries(*kind)),
+                ("admin_subscribe", exact.admin(*kind)),
+                ("admin_unsubscribe", exact.admin(*kind)),
+            ):
+                measured = estimate([getattr(run[place], name) for run in runs])
+                found.append((f"{kind} {name}", measured, expected))
+    return found
+
+
+def disagreeing(found: list[tuple[str, Estimate, float]]) -> list[str]:
+    """The cells that disagree at `LEVEL` for all together, by Holm's procedure on Student's tests."""
+    wrong = holm([p_value(measured, expected) for _, measured, expected in found], LEVEL)
+    names = [f"{name}: {measured}, expected {expected:.4f}" for name, measured, expected in (found[i] for i in wrong)]
+    return [f"of {len(found)} cells at level {LEVEL} for all together:", *names] if names else []
+
+
+def test_measured_means_agree_with_the_expected_ones() -> None:
+    """96 cells: 4 strategies, with advertisements or not, 2 forms, 2 loads, 3 quantities."""
+    settings = [
+        Setting(strategy=strategy, advertisements=ads, form=form, stocks=STOCKS)
+        for strategy, ads, form in product(STRATEGIES, (False, True), FORMS)
+    ]
+    found = cells(Exact(SMALL, STOCKS), settings, LOADS, SEEDS, OPERATIONS)
+    assert len(found) == 96
+    assert disagreeing(found) == []
+
+
+def test_they_do_on_the_brokers_of_the_paper() -> None:
+    settings = [Setting(strategy=strategy, advertisements=True, form="interval") for strategy in STRATEGIES]
+    assert disagreeing(cells(Exact(paper()), settings, [100], 12, 4)) == []
+
+
+def test_hierarchical_routing_is_like_a_producer_at_the_root() -> None:
+    setting = Setting(strategy="hierarchical covering", form="interval", stocks=STOCKS)
+    measured = [next(grow(setting, [50], seed, OPERATIONS, SMALL)) for seed in range(SEEDS)]
+    exact = Exact(SMALL, STOCKS)
+    expected = exact.entries("hierarchical covering", True, "interval", 5)
+    assert p_value(estimate([run.entries for run in measured]), expected) > LEVEL
+
+
+def test_a_wrong_expectation_is_seen() -> None:
+    settings = [Setting(strategy="identity", stocks=STOCKS)]
+    found = cells(Exact(SMALL, STOCKS - 15), settings, LOADS, SEEDS, OPERATIONS)
+    assert disagreeing(found) != []
+
+
+def test_what_is_measured_besides() -> None:
+    def measured(strategy: str, ads: bool) -> Measured:
+        return next(grow(Setting(strategy=strategy, advertisements=ads), [30], 1, 1, SMALL))
+
+    assert measured("flooding", False).entries == 0
+    assert (measured("simple", True).local_entries, measured("simple", True).advertisement_entries) == (30, 7)
+    assert measured("simple", False).advertisement_entries == 0
+    assert measured("merging", True) == measured("merging", True)
