@@ -47,6 +47,7 @@ def _failed(message: str, code: int) -> int:
         "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),
         "check": ("vestnik.cli.check:command", "Check that what happened in a network is right."),
+        "lab": ("vestnik.cli.lab:group", "Run the experiments of the papers."),
         "demo": ("vestnik.cli.demo:command", "A tour of the filter language."),
     },
     context_settings={"help_option_names": ["-h", "--help"]},

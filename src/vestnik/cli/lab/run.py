@@ -1,0 +1,146 @@
+"""`vestnik lab run`"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vestnik.cli.inputs import Refused
+from vestnik.cli.outputs import echo_json
+from vestnik.cli.progress import share_progress
+from vestnik.lab.experiments import find
+from vestnik.lab.results import Result, write
+from vestnik.lab.routing import Measured, Setting, check_loads, grow
+from vestnik.lab.statistics import estimate
+
+OF_ONE = "advertisements form subscriptions seeds operations tolerance locality zipf producers".split()
+"""The options that mean something for one strategy only."""
+
+
+@click.command("run", epilog="Exit codes: 0 done; 2 there is no such experiment, or a setting is wrong.")
+@click.argument("name")
+@click.option("--out", metavar="DIR", help="Write tables, figures and claims to this folder.")
+@click.option("--full", is_flag=True, help="The large experiment, instead of one that takes less than a minute.")
+@click.option("--jobs", type=click.IntRange(1), help="How many cores to use.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print each row as a JSON object.")
+@click.option("--strategy", help="routing: measure this strategy alone.")
+@click.option("--advertisements", is_flag=True, help="routing, with --strategy: with advertisements.")
+@click.option("--form", default="equality", show_default=True, help="routing, with --strategy: equality or interval.")
+@click.option("--subscriptions", default="100,500", show_default=True, help="routing, with --strategy: x, or several.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="routing, with --strategy: runs.")
+@click.option(
+    "--operations",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="routing, with --strategy: how many subscriptions and their ends the messages are a mean of.",
+)
+@click.option("--tolerance", type=float, default=0.0, help="routing, with --strategy: of imperfect merging.")
+@click.option(
+    "--locality", type=float, default=0.0, help="routing, with --strategy: share of interests near the broker."
+)
+@click.option("--zipf", type=float, default=0.0, help="routing, with --strategy: exponent of the stocks' popularity.")
+@click.option("--producers", type=int, default=0, help="routing, with --strategy: that many, not at the root router.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    name: str,
+    out: str | None,
+    full: bool,
+    jobs: int | None,
+    as_json: bool,
+    strategy: str | None,
+    subscriptions: str,
+    seeds: int,
+    operations: int,
+    **setting: Any,
+) -> None:
+    """Run the experiment NAME and print what becomes of each claim of the paper.
+
+    With --strategy the experiment routing measures one strategy alone, and prints what it measures.
+    """
+    try:
+        experiment = find(name)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if strategy is not None:
+        _check_alone(name, out, full)
+        _measure(_setting(strategy, setting), _loads(subscriptions), seeds, operations, as_json)
+        return
+    _check_whole(ctx)
+    with share_progress(name) as advance:
+        result = experiment.run(full, jobs or os.cpu_count() or 1, advance)
+    if out is not None:
+        for path in write(result, Path(out), experiment.draw):
+            click.echo(f"written: {path}", err=True)
+    _print(result, as_json)
+
+
+def _check_alone(name: str, out: str | None, full: bool) -> None:
+    if name != "routing":
+        raise Refused(f"--strategy is for the experiment routing, not for {name}")
+    if out is not None or full:
+        raise Refused("--out and --full are for a whole experiment: leave out --strategy")
+
+
+def _check_whole(ctx: click.Context) -> None:
+    """Settings of one strategy mean nothing without it."""
+    for option in OF_ONE:
+        if ctx.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            raise Refused(f"--{option} needs --strategy; a whole experiment has its own settings")
+
+
+def _setting(strategy: str, others: dict[str, Any]) -> Setting:
+    try:
+        return Setting(strategy=strategy, **others)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _loads(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise Refused(f"--subscriptions takes whole numbers with commas between them, not {text!r}")
+    try:
+        return check_loads([int(part) for part in parts])
+    except ValueError as error:
+        raise Refused(f"--subscriptions: {error}") from None
+
+
+def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, as_json: bool) -> None:
+    rows: list[Measured] = []
+    with share_progress(setting.strategy) as advance:
+        for seed in range(1, seeds + 1):
+            for row in grow(setting, loads, seed, operations):
+                rows.append(row)
+                advance(len(rows) / (seeds * len(loads)))
+                if as_json:
+                    echo_json(row.as_row())
+    if not as_json:
+        click.echo("\n".join(_table(rows, loads)))
+
+
+def _table(rows: list[Measured], loads: list[int]) -> Iterator[str]:
+    """Means with their standard errors, a line for each load."""
+    yield f"{'subscriptions':>14}{'entries':>24}{'admin_subscribe':>20}{'admin_unsubscribe':>20}"
+    for load in loads:
+        here = [row for row in rows if row.subscriptions == load]
+        entries = estimate([row.entries for row in here])
+        told = estimate([row.admin_subscribe for row in here])
+        ended = estimate([row.admin_unsubscribe for row in here])
+        yield f"{load:>14,}{entries!s:>24}{told!s:>20}{ended!s:>20}"
+
+
+def _print(result: Result, as_json: bool) -> None:
+    if not as_json:
+        click.echo("\n\n".join(map(str, result.claims)))
+        return
+    for name, rows in result.tables.items():
+        for row in rows:
+            echo_json({"table": name} | row)
