@@ -66,7 +66,7 @@ def test_a_subscription_is_told_to_neighbours_and_accepted() -> None:
     world = World()
     effects = world.tell("c", Subscribe("s", CHEAP))
     told = AdminS(add=(Interest(CHEAP),))
-    assert effects == [Send("u", told), Send("v", told), Send("c", Accepted("s"))]
+    assert effects == [Send("u", told), Send("v", told), Send("c", Accepted("s", begun=True))]
     assert world.tell("c", Unsubscribe("s")) == [
         Send("u", AdminS(remove=(Interest(CHEAP),))),
         Send("v", AdminS(remove=(Interest(CHEAP),))),
@@ -199,6 +199,14 @@ def test_a_renewal_goes_on_to_the_neighbours() -> None:
     ]
 
 
+def test_what_another_client_wants_for_longer_is_believed_for_longer() -> None:
+    world = World(leases=Leases(10))
+    world.tell("c", Subscribe("s", CHEAP, lease=10))
+    world.now = 6.0
+    told = AdminS(add=(Interest(CHEAP, lease=10),))
+    assert Send("u", told) in world.tell("d", Subscribe("s", CHEAP, lease=10))
+
+
 def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
     world = World()
     world.tell("c", Subscribe("s", ACME))
@@ -227,7 +235,7 @@ def test_publications_outside_of_what_was_advertised_are_refused() -> None:
 
 def test_subscriptions_go_only_where_something_is_advertised() -> None:
     world = World(router=AdvertisingRouter)
-    assert world.tell("c", Subscribe("s", CHEAP)) == [Send("c", Accepted("s"))]
+    assert world.tell("c", Subscribe("s", CHEAP)) == [Send("c", Accepted("s", begun=True))]
     from vestnik.wire.messages import AdminA
 
     effects = world.tell("u", AdminA(add=(Interest(ACME),)))
@@ -256,7 +264,7 @@ def test_messages_for_one_broker_find_their_way_back() -> None:
 @pytest.mark.parametrize("strategy", ["flooding", "simple", "identity", "covering", "merging"])
 def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
     world = World(strategy)
-    assert world.tell("c", Subscribe("s", Filter.none())) == [Send("c", Accepted("s"))]
+    assert world.tell("c", Subscribe("s", Filter.none())) == [Send("c", Accepted("s", begun=True))]
     assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
     assert world.tell("c", Unsubscribe("s")) == [Send("c", Accepted("s"))]
 

@@ -93,6 +93,15 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     assert client.handle(Answer("s", 1, kept(1)), 2.0) == [Anew("s"), *handed(1)]
 
 
+def test_a_broker_that_forgot_says_so_before_it_counts_anew() -> None:
+    client = session(keep=1)
+    assert client.handle(Accepted("s", begun=True), 0.0) == [Done("s")]
+    client.handle(pushed(1, 3), 0.0)
+    client.resume(1.0)
+    assert client.handle(Accepted("s", begun=True), 1.0) == [Anew("s"), Done("s")]
+    assert client.handle(pushed(1, 2, 3), 2.0) == handed(1, 2, 3)
+
+
 def test_leases_are_renewed_in_time() -> None:
     client = Session("c", lambda low, high: low, refresh=10.0)
     assert client.subscribe("s", WANTED, 0.0, lease=20.0) == [Say(Subscribe("s", WANTED, 20.0)), Alarm(9.0)]

@@ -159,13 +159,14 @@ class BrokerCore:
         source, expiry = Source(client, name), now + message.lease
         self.router.subscribe(source, wanted, expiry)
         subscription = known.subscriptions.get(name)
+        begun = subscription is None
         if subscription is None:
             subscription = known.subscriptions[name] = Subscription(wanted, message.keep)
         elif subscription.filter != wanted:
             self.router.unsubscribe(source, subscription.filter)
             subscription.filter = wanted
         subscription.leased = message.lease < FOREVER
-        return [*self._tell(now), Send(client, Accepted(name))]
+        return [*self._tell(now), Send(client, Accepted(name, begun))]
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)

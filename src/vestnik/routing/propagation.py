@@ -111,10 +111,11 @@ class Propagation:
             return False
         sources = self._sources.setdefault(entry, {})
         known = source in sources
+        if sources:
+            slack = self._leases.slack if known and source.name else 0.0
+            self._extended[entry] = min(slack, self._extended.get(entry, slack))
         sources[source] = expiry
         if known:
-            slack = self._leases.slack if source.name else 0.0
-            self._extended[entry] = min(slack, self._extended.get(entry, slack))
             return False
         nodes = self._nodes.setdefault(entry, {})
         nodes[source.node] = nodes.get(source.node, 0) + 1

@@ -170,11 +170,20 @@ class Session:
                 return self._skip(name, last)
             case Answer(name, last, kept):
                 return self._answered(name, last, kept, now)
-            case Accepted(what):
-                return [Done(what)]
+            case Accepted(what, begun):
+                return [*(self._begin(what) if begun else ()), Done(what)]
             case Refused(what, reason):
                 return [Done(what, reason)]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
+
+    def _begin(self, name: str) -> list[Act]:
+        """The broker numbers a subscription from 1; where it did before, it has forgotten it in between."""
+        known = self._subscriptions.get(name)
+        if known is None or not (known.last or known.early):
+            return []
+        known.last = 0
+        known.early.clear()
+        return [Anew(name)]
 
     def _take(self, delivery: Delivery, now: float) -> list[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
@@ -229,11 +238,7 @@ class Session:
         if known is None:
             return []
         known.ask_again_at = FOREVER
-        acts: list[Act] = []
-        if last < known.last:
-            known.last = 0
-            known.early.clear()
-            acts.append(Anew(name))
+        acts = self._begin(name) if last < known.last else []
         before = known.last
         for delivery in kept:
             acts += self._take(delivery, now)

@@ -134,9 +134,13 @@ class Gap(Message, frozen=True):
 
 
 class Accepted(Message, frozen=True):
-    """What was asked for is done: `what` is the id of an event, or the name of a subscription or advertisement."""
+    """What was asked for is done: `what` is the id of an event, or the name of a subscription or advertisement.
+
+    `begun` says of a subscription that it was not there: its numbers begin at 1.
+    """
 
     what: str
+    begun: bool = False
 
 
 class Refused(Message, frozen=True):
