@@ -30,6 +30,10 @@ class Evidence:
         """The largest load that was measured with advertisements and without."""
         return max(set(self.loads(strategy, False, form)) & set(self.loads(strategy, True, form)))
 
+    def advertised_load(self, *strategies: str) -> int:
+        """The largest load that was measured under each strategy with advertisements and intervals."""
+        return max(set.intersection(*(set(self.loads(name, True, "interval")) for name in strategies)))
+
     def measured(self, strategy: str, ads: bool, form: str, load: int, of: Callable[[Measured], float]) -> Estimate:
         return estimate([of(row) for row in self._rows[strategy, ads, form, load]])
 
@@ -46,10 +50,10 @@ class Evidence:
         with_ads = {row.seed: row.entries for row in self._rows[strategy, True, form, load]}
         return estimate([without[seed] / with_ads[seed] for seed in without])
 
-    def ratio(self, one: str, other: str, ads: bool, form: str, load: int) -> Estimate:
-        """The entries of one strategy for each of the other, each seed by itself."""
-        first = {row.seed: row.entries for row in self._rows[one, ads, form, load]}
-        second = {row.seed: row.entries for row in self._rows[other, ads, form, load]}
+    def ratio(self, one: str, other: str, load: int) -> Estimate:
+        """The entries of one strategy for each of the other, with advertisements and intervals, each seed by itself."""
+        first = {row.seed: row.entries for row in self._rows[one, True, "interval", load]}
+        second = {row.seed: row.entries for row in self._rows[other, True, "interval", load]}
         return estimate([first[seed] / second[seed] for seed in first])
 
     @staticmethod
@@ -61,6 +65,11 @@ class Evidence:
     @lru_cache(maxsize=4096)
     def exact_admin(strategy: str, ads: bool, form: str, load: int) -> float:
         return PAPER.admin(strategy, ads, form, load // EACH)
+
+    @classmethod
+    def exact_ratio(cls, one: str, other: str, ads: bool, load: int) -> float:
+        """The expected entries of one strategy for each of the other, with intervals."""
+        return cls.exact_entries(one, ads, "interval", load) / cls.exact_entries(other, ads, "interval", load)
 
     @classmethod
     def exact_factor(cls, strategy: str, form: str, load: int) -> float:
