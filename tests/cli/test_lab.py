@@ -33,6 +33,8 @@ def test_one_strategy_is_measured_as_json() -> None:
         assert (row["strategy"], row["advertisements"], row["form"]) == ("covering", True, "interval")
         assert row["admin_subscribe"] == row["admin_unsubscribe"] <= 4
         assert row["entries"] <= 4 * row["subscriptions"]
+        assert row["exact_entries"] == pytest.approx(row["entries"], rel=0.3)
+        assert row["exact_admin"] == pytest.approx(3.73, rel=0.01)
         assert (row["local_entries"], row["advertisement_entries"]) == (row["subscriptions"], 106)
     assert vestnik("run", "routing", *options.split()).stdout == done.stdout
 
@@ -40,9 +42,9 @@ def test_one_strategy_is_measured_as_json() -> None:
 def test_one_strategy_is_measured_as_a_table() -> None:
     done = vestnik("run", "routing", *"--strategy simple --subscriptions 10,30 --seeds 2".split())
     assert [line.split() for line in done.stdout.splitlines()] == [
-        ["subscriptions", "entries", "admin_subscribe", "admin_unsubscribe"],
-        ["10", "1,060", "106", "106"],
-        ["30", "3,180", "106", "106"],
+        ["subscriptions", "entries", "exact", "admin_subscribe", "admin_unsubscribe", "exact"],
+        ["10", "1,060", "1,060", "106", "106", "106"],
+        ["30", "3,180", "3,180", "106", "106", "106"],
     ]
 
 

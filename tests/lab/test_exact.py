@@ -140,3 +140,6 @@ def test_what_is_measured_besides() -> None:
     assert (measured("simple", True).local_entries, measured("simple", True).advertisement_entries) == (30, 7)
     assert measured("simple", False).advertisement_entries == 0
     assert measured("merging", True) == measured("merging", True)
+    assert measured("hierarchical covering", False).exact_entries == measured("covering", True).exact_entries
+    local = next(grow(Setting(strategy="simple", advertisements=True, producers=2), [30], 1, 1, SMALL))
+    assert (local.exact_entries, local.exact_admin) == (None, None)

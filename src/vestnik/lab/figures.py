@@ -43,6 +43,6 @@ def log_log(panel: Axes, title: str, x: str, y: str) -> None:
     panel.set(title=title, xlabel=x, ylabel=y, xscale="log", yscale="log")
     panel.grid(alpha=0.25)
     for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axis.set_minor_formatter(lambda value, _: "")
     panel.legend(fontsize=8, frameon=False)

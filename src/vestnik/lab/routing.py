@@ -10,11 +10,11 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from vestnik.lab.exact import EACH
+from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.results import Row
 from vestnik.model.filters import Filter
-from vestnik.routing.registry import make_strategy
+from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.sim.topologies import Topology, paper
 from vestnik.sim.workloads import Stock, Workload
 from vestnik.wire.messages import AdminS, Advertise, NodeId, Subscribe, Unsubscribe
@@ -51,13 +51,26 @@ class Setting(Struct, frozen=True, kw_only=True):
         make_strategy(self.strategy, tolerance=self.tolerance)
         self.workload()
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether there are exact expectations."""
+        return not (self.tolerance or self.locality or self.zipf or self.producers)
+
+    @property
+    def to_root_only(self) -> bool:
+        """Whether subscriptions go only where the producer, or whoever forwards to all, is: at the root."""
+        return self.advertisements or self.strategy.startswith(HIERARCHICAL)
+
     def workload(self) -> Workload:
         intervals = self.form == "interval"
         return Stock(stocks=self.stocks, intervals=intervals, zipf=self.zipf, locality=self.locality)
 
 
 class Measured(Struct, frozen=True, kw_only=True):
-    """What was measured at one load: entries by kind, and messages for a subscription and for its end."""
+    """What was measured at one load: entries by kind, and messages for a subscription and for its end.
+
+    `exact_entries` and `exact_admin` are the expectations of `entries` and of both kinds of messages, where known.
+    """
 
     strategy: str
     advertisements: bool
@@ -74,6 +87,8 @@ class Measured(Struct, frozen=True, kw_only=True):
     admin_subscribe: float
     admin_unsubscribe: float
     operations: int
+    exact_entries: float | None
+    exact_admin: float | None
 
     def as_row(self) -> Row:
         return asdict(self)
@@ -109,6 +124,7 @@ class Market:
         self._rng = Random(f"{seed} consumers")
         self._workload = setting.workload()
         self._subscriptions = 0
+        self._exact = Exact(topology, setting.stocks) if setting.is_uniform else None
         routing = Routing(setting.strategy, setting.advertisements, setting.tolerance)
         self.overlay = Overlay(topology, routing)
         rng = Random(f"{seed} producers")
@@ -129,6 +145,7 @@ class Market:
         setting, entries = self._setting, self.overlay.entries()
         rng = Random(f"{self._seed} operations {self._subscriptions}")
         told = [self._operation(rng) for _ in range(operations)]
+        kind = setting.strategy, setting.to_root_only, setting.form, self._subscriptions // EACH
         return Measured(
             strategy=setting.strategy,
             advertisements=setting.advertisements,
@@ -145,6 +162,8 @@ class Market:
             admin_subscribe=sum(one for one, _ in told) / operations,
             admin_unsubscribe=sum(other for _, other in told) / operations,
             operations=operations,
+            exact_entries=round(self._exact.entries(*kind), 6) if self._exact else None,
+            exact_admin=round(self._exact.admin(*kind), 6) if self._exact else None,
         )
 
     def _operation(self, rng: Random) -> tuple[int, int]:

@@ -15,10 +15,12 @@ from vestnik.cli.progress import share_progress
 from vestnik.lab.experiments import find
 from vestnik.lab.results import Result, write
 from vestnik.lab.routing import Measured, Setting, check_loads, grow
-from vestnik.lab.statistics import estimate
+from vestnik.lab.statistics import estimate, number
 
 OF_ONE = "advertisements form subscriptions seeds operations tolerance locality zipf producers".split()
 """The options that mean something for one strategy only."""
+WIDTHS = (14, 24, 12, 20, 20, 12)
+"""Of the columns of what is printed for people."""
 
 
 @click.command("run", epilog="Exit codes: 0 done; 2 there is no such experiment, or a setting is wrong.")
@@ -128,13 +130,20 @@ def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, as
 
 def _table(rows: list[Measured], loads: list[int]) -> Iterator[str]:
     """Means with their standard errors, a line for each load."""
-    yield f"{'subscriptions':>14}{'entries':>24}{'admin_subscribe':>20}{'admin_unsubscribe':>20}"
+    heads = ("subscriptions", "entries", "exact", "admin_subscribe", "admin_unsubscribe", "exact")
+    yield "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
     for load in loads:
         here = [row for row in rows if row.subscriptions == load]
         entries = estimate([row.entries for row in here])
         told = estimate([row.admin_subscribe for row in here])
         ended = estimate([row.admin_unsubscribe for row in here])
-        yield f"{load:>14,}{entries!s:>24}{told!s:>20}{ended!s:>20}"
+        exact_entries, exact_admin = _exact(here[0].exact_entries), _exact(here[0].exact_admin)
+        cells = (f"{load:,}", str(entries), exact_entries, str(told), str(ended), exact_admin)
+        yield "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+
+
+def _exact(value: float | None) -> str:
+    return "-" if value is None else number(round(value, 9))
 
 
 def _print(result: Result, as_json: bool) -> None:
