@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -587,3 +590,22 @@ def test_too_complex_names_the_limit() -> None:
         parse(" OR ".join(["a = 1"] * 65))
     assert (caught.value.limit, caught.value.allowed) == ("comparisons", 64)
     assert pickle.loads(pickle.dumps(caught.value)).limit == "comparisons"
+
+
+def test_a_filter_from_another_process_is_equal_and_found_in_a_dict() -> None:
+    """Strings have other hashes there."""
+    text = "a = 'x' AND b LIKE '%y%' AND ANY c (d = 'z')"
+    code = f"""
+import pickle, sys
+from vestnik import Filter
+sys.stdout.buffer.write(pickle.dumps(Filter.parse({text!r})))
+"""
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            timeout=60,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        assert {pickle.loads(done.stdout): 1}[Filter.parse(text)] == 1

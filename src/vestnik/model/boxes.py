@@ -35,6 +35,9 @@ class Box:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Box, (self.sets, self.literals)  # the hash of another process is of no use here
+
     def contains(self, space: Space, root: Any) -> bool:
         return all(values.contains(space.read(root, path)) for path, values in self.sets) and all(
             atom.matches(space.read(root, path)) is holds for path, atom, holds in self.literals

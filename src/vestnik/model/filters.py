@@ -33,14 +33,17 @@ class Filter:
     FilterTooComplex where they take too much work.
     """
 
-    __slots__ = ("_region",)
+    __slots__ = ("_example", "_hash", "_region")
 
     _region: Region
+    _hash: int
+    _example: Event | None
 
     def __init__(self, region: Region) -> None:
         if not isinstance(region, Region):
             raise TypeError(f"a Filter is made of text by Filter.parse, not of {type(region).__name__} directly")
         object.__setattr__(self, "_region", region)
+        object.__setattr__(self, "_hash", hash(region))
 
     @staticmethod
     def parse(text: str, *, limits: Limits | None = OUTSIDE) -> Filter:
@@ -102,9 +105,13 @@ class Filter:
 
         Only constraints of added kinds may have events of which none is found.
         """
-        from vestnik.model.examples import example
+        try:
+            return self._example
+        except AttributeError:
+            from vestnik.model.examples import example
 
-        return example(self._region)
+            object.__setattr__(self, "_example", example(self._region))
+            return self._example
 
     def covers(self, other: Filter) -> bool:
         """Whether every event that `other` matches is matched by this filter.
@@ -172,7 +179,7 @@ class Filter:
         return isinstance(other, Filter) and self._region == other._region
 
     def __hash__(self) -> int:
-        return hash(self._region)
+        return self._hash
 
     def __str__(self) -> str:
         return region_text(self._region)

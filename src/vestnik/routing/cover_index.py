@@ -16,8 +16,8 @@ from vestnik.matching.single.keys import key_of, single_values
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.spaces import DATA, ENVELOPE_PATHS, Path
-from vestnik.model.values import FLAG_MISSING, ValueSet
+from vestnik.model.spaces import DATA, EVENT, Path
+from vestnik.model.values import FLAG_MISSING, MISSING, ValueSet
 
 Numbers: TypeAlias = dict[int, None]
 """Members by number, in the order in which they came."""
@@ -109,7 +109,8 @@ class _Examples:
 
     def inside(self, wide: Filter) -> Iterable[Filter]:
         """Members, among them all that `wide` covers."""
-        numbers = {number for box in wide.region.boxes for number in self._near(box)}
+        boxes = wide.region.boxes
+        numbers = {number for box in boxes for number in self._near(box, alone=len(boxes) == 1)}
         numbers.update(self._by_path.get(NOWHERE, {}))
         return [self._members[number] for number in sorted(numbers)]
 
@@ -119,15 +120,23 @@ class _Examples:
         if example is None:
             return [(self._by_path, NOWHERE)]
         found: list[tuple[dict[Any, Numbers], Any]] = []
-        for path, value in _values(example):
+        for path, value in _values(member, example):
             found.append((self._by_path, path))
             if not isinstance(value, dict | list):
                 found.append((self._by_value, (path, key_of(value))))
         return found
 
-    def _near(self, box: Box) -> Numbers:
-        """Members, among them all whose example is in `box`."""
-        choices = [self._at(path, values) for path, values in box.sets if not values.flags & FLAG_MISSING]
+    def _near(self, box: Box, *, alone: bool) -> Numbers:
+        """Members, among them all whose example is in `box`, and if it is `alone`, that it covers.
+
+        A member is filed only under what it speaks of. Its example has some `type` and `priority` all the same: one
+        box that asks for these cannot cover it, several together may.
+        """
+        choices = [
+            self._at(path, values)
+            for path, values in box.sets
+            if not values.flags & FLAG_MISSING and (alone or path[0] == DATA)
+        ]
         nearest = min(choices, key=_size, default=None)
         if nearest is None:
             return dict.fromkeys(self._members)
@@ -145,18 +154,10 @@ def _size(groups: list[Numbers]) -> int:
     return sum(map(len, groups))
 
 
-def _values(event: Event) -> Iterator[tuple[Path, Any]]:
-    """Everything that is in an event, with its path."""
-    for name in sorted(ENVELOPE_PATHS):
-        value = getattr(event, name)
-        if value is not None:
-            yield (name,), value
-    yield from _below((DATA,), event.data)
-
-
-def _below(path: Path, values: dict[str, Any]) -> Iterator[tuple[Path, Any]]:
-    for name, value in values.items():
-        inner = (*path, name)
-        yield inner, value
-        if isinstance(value, dict):
-            yield from _below(inner, value)
+def _values(wanted: Filter, event: Event) -> Iterator[tuple[Path, Any]]:
+    """What is in an event at the paths that a filter speaks of, and above them."""
+    spoken = [path for box in wanted.region.boxes for path, _ in box.sets]
+    for at in dict.fromkeys(path[:end] for path in spoken for end in range(1, len(path) + 1)):
+        value = MISSING if at == (DATA,) else EVENT.read(event, at)
+        if value is not MISSING:
+            yield at, value
