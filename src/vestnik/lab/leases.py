@@ -18,7 +18,7 @@ from vestnik.sim.shapes import RandomTree
 from vestnik.sim.workloads import Stock
 from vestnik.verify.agreement import agreement
 from vestnik.verify.stabilization import Timing, bound, illegitimate, printed_bound
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import AdminS, NodeId
 
 STRATEGIES = ("simple", "identity", "covering", "merging")
 MOST_BROKERS = 50
@@ -64,6 +64,44 @@ def recover(strategy: str, seed: int, *, advertisements: bool = False, most_brok
     return Recovery(
         strategy, advertisements, seed, len(network.topology.nodes), last, limit, printed_bound(timing), wrong
     )
+
+
+class Overhead(NamedTuple):
+    """Messages between brokers in a refresh period, for each subscription; the lease is `factor` times its bound."""
+
+    strategy: str
+    factor: float
+    seed: int
+    rate: float
+
+
+PERIODS = 20
+
+
+def overhead(strategy: str, factor: float, seed: int) -> Overhead:
+    """Let clients of a network that is in order renew for a while, and count."""
+    delay = Uniform(0.01, 0.05)
+    shape, refresh = RandomTree(15), 2.0
+    hops = shape.build(seed).diameter + 1
+    bound = refresh + hops * (delay.most - delay.least)
+    scenario = Scenario(
+        topology=shape,
+        routing=Routing(strategy=strategy),
+        clients=Clients(consumers=20, subscriptions=5, producers=0),
+        workload=Stock(stocks=20, intervals=True),
+        leases=Lease(length=bound * factor, refresh=refresh),
+        links=Link(delay),
+        access=Link(delay),
+        duration=1.0,
+        seed=seed,
+    )
+    run = Run(scenario, lambda record: None)
+    run.begin()
+    network = run.network
+    before = network.world.sent.get(AdminS, 0)
+    network.run(network.now + PERIODS * refresh)
+    messages = network.world.sent.get(AdminS, 0) - before
+    return Overhead(strategy, factor, seed, messages / PERIODS / len(network.wanted))
 
 
 def timing_of(scenario: Scenario) -> Timing:
