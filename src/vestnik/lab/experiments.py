@@ -10,8 +10,8 @@ from vestnik.lab.results import Advance, Draw, Result
 
 _known = {
     "routing": ("vestnik.lab.routing_study", "Table entries and messages of the routing strategies, by subscriptions."),
-    "leases": ("vestnik.lab.leases_study", "How long a network takes to recover, and what renewals cost."),
     "compare": ("vestnik.lab.compare", "All routing strategies on the same subscriptions and publications."),
+    "leases": ("vestnik.lab.leases_study", "How long a network takes to recover, and what renewals cost."),
 }
 
 
