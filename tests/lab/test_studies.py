@@ -43,6 +43,13 @@ def test_every_claim_on_routing_is_judged(routing: Result) -> None:
     assert [v for c, v in verdicts.items() if "2 (|V| - 1) = 212" in c] == ["holds in part"]
 
 
+def test_the_summary_has_what_is_exact_beside_what_is_measured(routing: Result) -> None:
+    rows = routing.tables["routing-summary"]
+    assert len(rows) == 4 * 2 * (1 + 2)  # strategies, forms, loads without advertisements and with them
+    for row in rows:
+        assert row["entries"] == pytest.approx(row["exact_entries"], rel=0.25)
+
+
 def test_the_files_of_an_experiment(routing: Result, tmp_path: Path) -> None:
     written = write(routing, tmp_path, routing_study.draw)
     assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()}

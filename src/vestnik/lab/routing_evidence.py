@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from vestnik.lab.exact import EACH, Exact
+from vestnik.lab.results import Row
 from vestnik.lab.routing import Measured
 from vestnik.lab.statistics import Estimate, estimate
 from vestnik.sim.topologies import paper
@@ -22,6 +23,24 @@ class Evidence:
         for row in rows:
             key = row.strategy, row.advertisements, row.form, row.subscriptions
             self._rows.setdefault(key, []).append(row)
+
+    def summary(self) -> Iterator[Row]:
+        """Means over the seeds with their standard errors, beside the exact values."""
+        for strategy, ads, form, load in self._rows:
+            kind = strategy, ads, form, load
+            entries, admin = self.entries(*kind), self.admin(*kind)
+            yield {
+                "strategy": strategy,
+                "advertisements": ads,
+                "form": form,
+                "subscriptions": load,
+                "entries": entries.mean,
+                "entries_error": entries.error,
+                "exact_entries": self.exact_entries(*kind),
+                "admin": admin.mean,
+                "admin_error": admin.error,
+                "exact_admin": self.exact_admin(*kind),
+            }
 
     def loads(self, strategy: str, ads: bool, form: str) -> list[int]:
         return sorted(load for *kind, load in self._rows if kind == [strategy, ads, form])

@@ -53,7 +53,11 @@ def study(size: Size, jobs: int, advance: Advance) -> Result:
         name="routing",
         title="Routing: table entries and messages against the number of subscriptions",
         settings=size._asdict(),
-        tables={"routing": [row.as_row() for row in rows], "routing-variants": [row.as_row() for row in other]},
+        tables={
+            "routing-summary": list(evidence.summary()),
+            "routing": [row.as_row() for row in rows],
+            "routing-variants": [row.as_row() for row in other],
+        },
         claims=judge(evidence, Variants(other)),
         figures=[
             Figure("figure-16", "The 107 brokers of the experiment: routers as circles, local brokers as squares"),
