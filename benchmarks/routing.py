@@ -1,6 +1,6 @@
-"""How fast networks of brokers are simulated: script/bench routing [--quick] [SECTION ...]
+"""How fast networks of brokers are simulated, and how far they grow: script/bench routing [--quick] [SECTION ...]
 
-Messages that brokers handle per second of CPU time, on the 107 brokers of the routing experiments: consumers with ten
+In the section `simulation`, messages that brokers handle per second of CPU time, on the 107 brokers of the routing experiments: consumers with ten
 subscriptions each at uniform local brokers, one producer at the root. Before a figure is printed, some events must have
 reached exactly as many subscriptions as match them.
 """
@@ -19,6 +19,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from benchmarks.report import RESULTS, Report, Row, cpu_seconds
+from benchmarks.routing_scale import entries
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
 from vestnik.routing.registry import make_strategy
@@ -44,10 +45,11 @@ class Scale:
     flooded: int
     covered: int
     sample: int
+    grown: int
 
 
-FULL = Scale(consumers=100, flooded=2_000, covered=20_000, sample=1_000)
-QUICK = Scale(consumers=3, flooded=20, covered=50, sample=20)
+FULL = Scale(consumers=100, flooded=2_000, covered=20_000, sample=1_000, grown=100_000)
+QUICK = Scale(consumers=3, flooded=20, covered=50, sample=20, grown=200)
 
 
 class WrongAnswer(Exception):
@@ -121,7 +123,10 @@ def _sent(network: Network) -> int:
     return sum(network.world.sent.get(kind, 0) for kind in HANDLED)
 
 
-SECTIONS: dict[str, Callable[[Report, Scale], None]] = {"simulation": simulation}
+SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
+    "simulation": simulation,
+    "entries": lambda report, scale: entries(report, scale.grown),
+}
 
 
 def main() -> None:

@@ -1,28 +1,23 @@
-"""How far the tables of brokers grow in time and memory: script/bench routing_scale [--quick]
+"""How far the tables of brokers grow in time and memory.
 
-100,000 subscriptions, ten a consumer at a uniform local broker, on the 107 brokers of the routing experiments, with
+Many subscriptions, ten a consumer at a uniform local broker, on the 107 brokers of the routing experiments, with
 advertisements and one producer at the root. Each strategy runs in a process of its own. Before a figure is printed, the
 number of remote entries must be near the exact expectation.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
-from benchmarks.report import RESULTS, Report, Row, cpu_seconds
+from benchmarks.report import Report, Row, cpu_seconds
 from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.routing import Market, Setting
 from vestnik.sim.topologies import paper
 from vestnik.wire.messages import AdminS
 
-SUBSCRIPTIONS, QUICK_SUBSCRIPTIONS = 100_000, 200
 STRATEGIES = "covering", "merging"
 SECONDS, MEBIBYTES = 300, 4096
 
@@ -68,18 +63,3 @@ def grow(strategy: str, subscriptions: int) -> Grown:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     overlay = market.overlay
     return Grown(seconds, memory, subscriptions + overlay.sent[AdminS], overlay.entries().remote)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="script/bench routing_scale", description="How far tables grow.")
-    parser.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON file")
-    options = parser.parse_args()
-    report = Report("routing_scale", options.quick)
-    entries(report, QUICK_SUBSCRIPTIONS if options.quick else SUBSCRIPTIONS)
-    report.show(Console(width=140))
-    report.write(options.output)
-
-
-if __name__ == "__main__":
-    main()
