@@ -1,8 +1,8 @@
 """How fast networks of brokers are simulated, and how far they grow: script/bench routing [--quick] [SECTION ...]
 
-In the section `simulation`, messages that brokers handle per second of CPU time, on the 107 brokers of the routing experiments: consumers with ten
-subscriptions each at uniform local brokers, one producer at the root. Before a figure is printed, some events must have
-reached exactly as many subscriptions as match them.
+On the 107 brokers of the routing experiments: consumers with ten subscriptions each at uniform local brokers, one
+producer at the root. The section `simulation` counts messages that brokers handle per second of CPU time; before a
+figure is printed, some events must have reached exactly as many subscriptions as match them.
 """
 
 from __future__ import annotations
