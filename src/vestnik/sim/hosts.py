@@ -126,6 +126,8 @@ class BrokerHost(Host):
         world, now = self._world, self._kernel.now
         match effect:
             case Append(client, events):
+                for event in events:
+                    world.record(Published(now, client, event))
                 self._kernel.at(now + self._disk_delay(), self._stored, Appended(client, events))
             case Wake(at):
                 self._wake_at(at)
@@ -135,8 +137,6 @@ class BrokerHost(Host):
     def _stored(self, message: Appended) -> None:
         if self.is_up:
             self.disk += message.events
-            for event in message.events:
-                self._world.record(Published(self._kernel.now, message.client, event))
             self.take(message, self.name)
 
 
