@@ -9,9 +9,15 @@ from random import Random
 import pytest
 
 from vestnik import Filter
-from vestnik.sim.workloads import RandomFilters, Stock, Workload
+from vestnik.sim.workloads import Medical, RandomFilters, Stock, Workload
 
-WORKLOADS: list[Workload] = [Stock(), Stock(stocks=50, intervals=True, zipf=1.2, locality=0.5), RandomFilters()]
+WORKLOADS: list[Workload] = [
+    Stock(),
+    Stock(stocks=50, intervals=True, zipf=1.2, locality=0.5),
+    RandomFilters(),
+    Medical(),
+    Medical(wards=3, locality=0.5),
+]
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
@@ -55,3 +61,27 @@ def test_near_places_want_the_same() -> None:
         for seed, place in ((1, 0.3), (2, 0.3), (3, 0.8))
     )
     assert len(here & near) > 10 and not here & far
+
+
+def test_patients_are_watched_by_ward_patient_vitals_and_alarms() -> None:
+    rng = Random(1)
+    wanted = list(islice(Medical(wards=3).interests(rng, 0.5), 100))
+    texts = " ".join(map(str, wanted))
+    for part in ("patient.ward = 'w2'", "vitals.pulse > 120", "vitals.oxygen < 90", "patient.id = 'w0-", "ANY alarms"):
+        assert part in texts
+    events = [Medical(wards=3).event(rng, "p", str(number)) for number in range(300)]
+    assert sum(any(one.matches(event) for event in events) for one in wanted) > 80
+    assert {"patient", "vitals", "alarms"} == set(events[0].data)
+
+
+def test_staff_watch_the_ward_of_their_place() -> None:
+    wanted = islice(Medical(wards=10, locality=1.0).interests(Random(1), 0.45), 50)
+    assert {part for one in wanted for part in str(one).split("'") if part.startswith("w")} <= {
+        "w4",
+        *(f"w4-{number}" for number in range(10)),
+    }
+
+
+def test_a_hospital_has_a_ward() -> None:
+    with pytest.raises(ValueError, match="at least 1 ward"):
+        Medical(wards=0)

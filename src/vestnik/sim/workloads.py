@@ -127,3 +127,52 @@ def _constraint(rng: Random) -> str:
     low, high = sorted(rng.sample(range(VALUES), 2))
     several = [f"BETWEEN {low} AND {high}", f"IN ({low}, {high})"]
     return rng.choice([f"= {low}", f"!= {low}", f"< {high}", f">= {low}", *several])
+
+
+PATIENTS, ALARMS = 10, ("heart", "breath", "fall")
+"""How many patients there are in a ward, and what alarms are about."""
+
+
+class Medical(Struct, frozen=True, tag="medical", tag_field="kind", forbid_unknown_fields=True):
+    """Patients in wards with vitals and a list of alarms, watched by ward, by patient, by vitals and by alarms.
+
+    A share `locality` of what a client wants is of the ward of its place.
+    """
+
+    wards: int = 20
+    locality: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.wards < 1 or not 0 <= self.locality <= 1:
+            raise ValueError("needs at least 1 ward and a locality from 0 to 1")
+
+    def interests(self, rng: Random, place: float) -> Iterator[Filter]:
+        while True:
+            here = rng.random() < self.locality
+            ward = min(int(self.wards * place), self.wards - 1) if here else rng.randrange(self.wards)
+            yield _parse(rng.choice(_WATCHES)(rng, f"w{ward}"))
+
+    def offer(self) -> Filter:
+        return _parse("type = 'observation' AND EXISTS patient.ward")
+
+    def event(self, rng: Random, source: str, id: str) -> Event:
+        ward = f"w{rng.randrange(self.wards)}"
+        data = {
+            "patient": {"id": _patient(rng, ward), "ward": ward},
+            "vitals": {"pulse": round(rng.gauss(90, 20)), "oxygen": min(100, round(rng.gauss(95, 3)))},
+            "alarms": [{"about": about, "level": rng.randint(1, 3)} for about in ALARMS if rng.random() < 0.1],
+        }
+        return Event("observation", data, source=source, id=id)
+
+
+def _patient(rng: Random, ward: str) -> str:
+    return f"{ward}-{rng.randrange(PATIENTS)}"
+
+
+_WATCHES: tuple[Callable[[Random, str], str], ...] = (
+    lambda rng, ward: f"patient.ward = '{ward}' AND vitals.pulse > {rng.randrange(80, 150, 10)}",
+    lambda rng, ward: f"patient.ward = '{ward}' AND vitals.oxygen < {rng.randint(86, 94)}",
+    lambda rng, ward: f"patient.ward = '{ward}' AND ANY alarms (level >= {rng.randint(1, 3)})",
+    lambda rng, ward: f"patient.id = '{_patient(rng, ward)}'",
+    lambda rng, ward: f"ANY alarms (about = '{rng.choice(ALARMS)}' AND level >= {rng.randint(2, 3)})",
+)
