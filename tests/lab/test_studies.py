@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from vestnik import Event, Filter
 from vestnik.lab import compare, experiments, routing_study
-from vestnik.lab.compare import Compared, Task
+from vestnik.lab.compare_run import Compared, Task, measure
 from vestnik.lab.overlay import Routing
 from vestnik.lab.report import render
 from vestnik.lab.results import Claim, Figure, Result, read, write
-from vestnik.sim.topologies import line, paper
+from vestnik.sim.topologies import paper
 
 VERDICTS = {"holds", "holds in part", "does not hold"}
 PNG = b"\x89PNG"
@@ -31,7 +30,7 @@ def routing() -> Result:
 
 @pytest.fixture(scope="module")
 def compared() -> Result:
-    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "random"], 1, silent)
+    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "medical"], 1, silent)
 
 
 def test_every_claim_on_routing_is_judged(routing: Result) -> None:
@@ -66,35 +65,36 @@ def test_the_files_of_an_experiment(routing: Result, tmp_path: Path) -> None:
 def test_all_strategies_deliver_the_same_and_filters_nothing_in_vain(compared: Result) -> None:
     rows = compared.tables["compare"]
     assert len(rows) == 40
-    for workload in ("stock", "random"):
-        assert len({row["notifications"] for row in rows if row["workload"] == workload}) == 1
+    for workload in ("stock", "medical"):
+        of_workload = [row for row in rows if row["workload"] == workload]
+        assert len({(row["notifications"], row["delay_median"], row["delay_95"]) for row in of_workload}) == 1
     for row in rows:
         inner = row["strategy"].split()
         if "flooding" not in inner and "hierarchical" not in inner:
             assert row["useless"] == 0
         if row["strategy"] == "flooding":
             assert (row["entries"], row["messages_per_change"], row["messages_per_publication"]) == (0, 0, 7)
-            assert row["break_even"] is None
+            assert row["break_even"] is row["complexity"] is row["withdrawn"] is None
+            assert (row["messages"], row["bytes"]) == (row["events_sent"], row["event_bytes"])
         assert row["useless"] >= 0
+
+
+def test_every_claim_on_the_comparison_is_judged(compared: Result) -> None:
+    verdicts = {claim.claim: claim.verdict for claim in compared.claims}
+    assert len(verdicts) == 6
+    assert set(verdicts.values()) <= VERDICTS
+    assert verdicts["every strategy delivers the same"] == verdicts["events take the same time under every strategy"]
+    assert all("stock: " in claim.measured and "medical: " in claim.measured for claim in compared.claims)
 
 
 def test_where_flooding_breaks_even() -> None:
     size = compare.Size(8, 4, 2, 20, 4)
-    simple = compare.measure(Task("stock", Routing("simple"), size))
-    flooding = compare.measure(Task("stock", Routing("flooding"), size))
-    _, row = compare._with_break_even([flooding, simple])
+    simple = measure(Task("stock", Routing("simple"), size))
+    flooding = measure(Task("stock", Routing("flooding"), size))
+    _, row = compare.with_break_even([flooding, simple])
     assert isinstance(row, Compared)
     assert row.messages_per_change == 7  # of 8 brokers all others are told
     assert row.break_even == pytest.approx((7 - row.messages_per_publication) / 7)
-
-
-def test_links_that_must_be_used() -> None:
-    wanted = [("b0", Filter.parse("x = 1")), ("b4", Filter.parse("x = 1")), ("b3", Filter.parse("x = 2"))]
-
-    def links(publisher: str, x: int) -> int:
-        return compare._links_that_must_be_used(line(5), publisher, Event("e", {"x": x}), wanted)
-
-    assert (links("b2", 1), links("b0", 1), links("b2", 2), links("b3", 2), links("b2", 3)) == (4, 4, 1, 0, 0)
 
 
 class Page(HTMLParser):

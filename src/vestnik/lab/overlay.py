@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, LinkUp, Send
+from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Propagation
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -38,10 +40,16 @@ class Entries(NamedTuple):
 
 
 class Overlay:
-    """Brokers with clients. What brokers send to each other is counted by kind and, for events, by link."""
+    """Brokers with clients. What brokers send to each other is counted by kind and, for events, by link.
 
-    def __init__(self, topology: Topology, routing: Routing) -> None:
+    Each of these messages is shown to `observe`.
+    """
+
+    def __init__(
+        self, topology: Topology, routing: Routing, observe: Callable[[Message], None] = lambda message: None
+    ) -> None:
         self.topology = topology
+        self._observe = observe
         self.sent: Counter[type[Message]] = Counter()
         self.notified: Counter[type[Message]] = Counter()  # what clients were sent
         self.forwarded: Counter[tuple[NodeId, NodeId]] = Counter()  # events over each directed link
@@ -69,6 +77,7 @@ class Overlay:
             self.notified[type(message)] += 1
             return
         self.sent[type(message)] += 1
+        self._observe(message)
         if type(message) is Forward:
             self.forwarded[sender, to] += len(message.events)
         self._queue.append((to, message, sender))
@@ -82,6 +91,12 @@ class Overlay:
             if isinstance(router, AdvertisingRouter):
                 advertised += _sources(router.advertisements)[0]
         return Entries(remote, local, advertised)
+
+    def remote_filters(self) -> Iterator[Filter]:
+        """The filter of each remote entry."""
+        for broker in self.brokers.values():
+            for entry, sources in broker.router.subscriptions:
+                yield from (entry.filter for source in sources if not source.name)
 
 
 def _sources(table: Propagation) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 from vestnik.lab.results import Claim, Figure, Result, Row, read
 from vestnik.lab.statistics import number
 
-LONGEST = 40
+LONGEST = 60
 """Rows of a table that are shown; the others are in its file."""
 
 STYLE = """

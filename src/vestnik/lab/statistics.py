@@ -31,6 +31,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The least value that is at least as large as this share of all; None where there are none."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
+
+
 def p_value(measured: Estimate, expected: float) -> float:
     """How likely a mean as far from `expected` is, by Student's test. Without spread only equality is likely."""
     distance = abs(measured.mean - expected)
