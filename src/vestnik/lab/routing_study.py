@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+from vestnik.lab import selection
 from vestnik.lab.parallel import each
 from vestnik.lab.results import Advance, Figure, Result
 from vestnik.lab.routing import FORMS, Measured, Setting, grow
 from vestnik.lab.routing_claims import judge
 from vestnik.lab.routing_evidence import STRATEGIES, Evidence, Variants
 from vestnik.lab.routing_figures import draw as draw
+from vestnik.lab.selection import SELECTIONS, Selected, select
 
 ENTRIES_AT_MOST = 1_000_000
 """What a run of the full experiment may hold: loads beyond it are left to the exact values."""
@@ -45,9 +47,12 @@ def run(full: bool, jobs: int, advance: Advance) -> Result:
 def study(size: Size, jobs: int, advance: Advance) -> Result:
     main = list(_main(size))
     variants = list(_variants(size))
-    found = each(_measure, [*main, *variants], jobs, advance)
-    rows = [row for rows in found[: len(main)] for row in rows]
-    other = [row for rows in found[len(main) :] for row in rows]
+    tasks: list[Task | selection.Task] = [*main, *variants, *_selections(size)]
+    found = each(_measure, tasks, jobs, advance)
+    measured = [rows for rows in found if not isinstance(rows, Selected)]
+    rows = [row for rows in measured[: len(main)] for row in rows]
+    other = [row for rows in measured[len(main) :] for row in rows]
+    selected = [one for one in found if isinstance(one, Selected)]
     evidence = Evidence(rows)
     return Result(
         name="routing",
@@ -57,8 +62,9 @@ def study(size: Size, jobs: int, advance: Advance) -> Result:
             "routing-summary": list(evidence.summary()),
             "routing": [row.as_row() for row in rows],
             "routing-variants": [row.as_row() for row in other],
+            "routing-selection": selection.as_rows(selected),
         },
-        claims=judge(evidence, Variants(other)),
+        claims=[*judge(evidence, Variants(other)), selection.judge(selected)],
         figures=[
             Figure("figure-16", "The 107 brokers of the experiment: routers as circles, local brokers as squares"),
             Figure("figure-17", "Remote entries under covering and merging; lines are exact, points are measured"),
@@ -68,8 +74,8 @@ def study(size: Size, jobs: int, advance: Advance) -> Result:
     )
 
 
-def _measure(task: Task) -> list[Measured]:
-    return list(grow(*task))
+def _measure(task: Task | selection.Task) -> list[Measured] | Selected:
+    return select(task) if isinstance(task, selection.Task) else list(grow(*task))
 
 
 def _main(size: Size) -> Iterator[Task]:
@@ -100,3 +106,9 @@ def _variants(size: Size) -> Iterator[Task]:
     for kind in kinds:
         for seed in range(1, size.seeds + 1):
             yield Task(kind, [size.variant_load], seed, size.operations)
+
+
+def _selections(size: Size) -> Iterator[selection.Task]:
+    """The same interests served by channels, by subjects and by content."""
+    for kind, strategy, seed in product(SELECTIONS, STRATEGIES, range(1, size.seeds + 1)):
+        yield selection.Task(kind, strategy, size.variant_load, seed)
