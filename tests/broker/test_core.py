@@ -9,6 +9,7 @@ import pytest
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.broker.streams import WINDOW, Arrivals
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -267,6 +268,45 @@ def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
     assert world.tell("c", Subscribe("s", Filter.none())) == [Send("c", Accepted("s", begun=True))]
     assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
     assert world.tell("c", Unsubscribe("s")) == [Send("c", Accepted("s"))]
+
+
+def test_names_that_cannot_be() -> None:
+    world = World()
+    assert world.tell("c", Subscribe("", CHEAP)) == [Send("c", Refused("", "it has no name"))]
+    assert world.tell("c", Advertise("", CHEAP)) == [Send("c", Refused("", "it has no name"))]
+    reason = "u is the name of a neighbouring broker"
+    assert world.tell("u", Subscribe("s", CHEAP)) == [Send("u", Refused("s", reason))]
+
+
+def test_what_is_remembered_of_a_stream_is_bounded() -> None:
+    arrivals = Arrivals()
+    for seq in range(1, 100_000, 100):
+        assert arrivals.is_new(quote(1, stream=("x", "nyse"), seq=seq))
+        assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=seq))
+    assert arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
+    assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
+    assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=50_000)), "too late to tell"
+    assert sum(seen.bit_length() for seen in arrivals._seen.values()) <= WINDOW
+
+
+def test_what_covers_others_is_believed_as_long_as_they_last() -> None:
+    world = World(leases=Leases(10), sweep=1)
+    wide, narrow = Filter.parse("price < 50"), Filter.parse("price < 20")
+    world.tell("c", Subscribe("wide", wide, lease=10))
+    world.tell("d", Subscribe("narrow", narrow, lease=10))
+    world.now = 8.0
+    told = AdminS(add=(Interest(wide, lease=10),))
+    assert Send("u", told) in world.tell("d", Subscribe("narrow", narrow, lease=10))
+    world.now = 11.0
+    assert Send("u", AdminS(add=(Interest(narrow, lease=7.0),), remove=(Interest(wide),))) in world.tell("b", Tick())
+
+
+def test_events_that_are_addressed_are_routed_and_nothing_else_is_heeded() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME))
+    event = quote(5, stream=("x", "nyse"), seq=1)
+    assert [e.to for e in world.tell("u", Addressed("b", "far", Forward((event,)))) if isinstance(e, Send)] == ["c"]
+    assert world.tell("u", Addressed("b", "far", Gone("c"))) == []
 
 
 def test_garbage_in_the_table_hurts_nobody() -> None:

@@ -155,6 +155,9 @@ class BrokerCore:
     # --- what clients want and offer ---
 
     def _subscribe(self, message: Subscribe, client: NodeId, now: float) -> list[Effect]:
+        unfit = self._unfit(client, message.name)
+        if unfit:
+            return [Send(client, Refused(message.name, unfit))]
         known, name, wanted = self._client(client), message.name, message.filter
         source, expiry = Source(client, name), now + message.lease
         self.router.subscribe(source, wanted, expiry)
@@ -178,6 +181,9 @@ class BrokerCore:
             self.router.unsubscribe(Source(client, name), subscription.filter)
 
     def _advertise(self, message: Advertise, client: NodeId, now: float) -> list[Effect]:
+        unfit = self._unfit(client, message.name)
+        if unfit:
+            return [Send(client, Refused(message.name, unfit))]
         self._client(client).advertisements[message.name] = message.lease < FOREVER
         self.router.advertise(Source(client, message.name), message.filter, now + message.lease)
         return [*self._tell(now), Send(client, Accepted(message.name))]
@@ -189,6 +195,12 @@ class BrokerCore:
     def _drop_advertisement(self, client: NodeId, name: str) -> None:
         self._client(client).advertisements.pop(name, None)
         self.router.unadvertise(Source(client, name))
+
+    def _unfit(self, client: NodeId, name: str) -> str:
+        """Why a client cannot have something of this name; empty where it can."""
+        if client in self.router.neighbours:
+            return f"{client} is the name of a neighbouring broker"
+        return "" if name else "it has no name"
 
     def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
         subscription = self._client(client).subscriptions.get(message.name)
@@ -229,11 +241,11 @@ class BrokerCore:
         return self._tell(now)
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
-        """Send it on over the way that was heard of, or every way where there is none; what is for here is handled."""
+        """Send it on over the way that was heard of, or every way where there is none; events for here are routed."""
         if sender in self.router.neighbours:
             self._ways[message.origin] = sender
         if message.to == self.name:
-            return self.handle(message.body, message.origin, now)
+            return self._forward(message.body, sender, now) if isinstance(message.body, Forward) else []
         way = self._ways.get(message.to)
         ways = [way] if way is not None else [n for n in self.router.neighbours if n != sender]
         return [Send(neighbour, message) for neighbour in ways]

@@ -1,6 +1,6 @@
 """What a broker wants done: it does nothing itself.
 
-Whoever runs a broker performs its effects in order. `Append` and `Read` come back to it as `Appended` and `Found`.
+Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LinkDown(Message, frozen=True):
 
 
 class Gone(Message, frozen=True):
-    """A local client is not connected any more. Its subscriptions last as long as their leases."""
+    """A local client is not connected any more. What it has a lease for lasts as long as that, all else ends."""
 
     client: NodeId
 

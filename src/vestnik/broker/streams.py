@@ -9,6 +9,7 @@ from vestnik.model.events import Event, Pair
 
 WINDOW = 1024
 """How far back in a stream, and in the ids of a source, a duplicate is recognised."""
+_WHOLE_WINDOW = (1 << WINDOW) - 1
 
 
 class Acceptance:
@@ -46,22 +47,20 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._last: dict[Pair, int] = {}
-        self._missing: dict[Pair, set[int]] = {}  # below the last, within the window, and not seen yet
+        self._seen: dict[Pair, int] = {}  # bit n: whether the event n before the last was seen
 
     def is_new(self, event: Event) -> bool:
-        """Whether an event arrives for the first time; it is remembered."""
+        """Whether an event arrives for the first time, and not hopelessly late; it is remembered."""
         stream, seq = event.stream, event.seq
         if stream is None or seq is None:
             return True
-        last = self._last.get(stream, 0)
+        last, seen = self._last.get(stream, 0), self._seen.get(stream, 0)
         if seq > last:
             self._last[stream] = seq
-            if seq > last + 1:
-                missing = self._missing.setdefault(stream, set())
-                missing.update(range(max(last + 1, seq - WINDOW), seq))
+            self._seen[stream] = (seen << min(seq - last, WINDOW) | 1) & _WHOLE_WINDOW
             return True
-        missing = self._missing.get(stream, set())
-        if seq not in missing:
+        bit = 1 << (last - seq)
+        if last - seq >= WINDOW or seen & bit:
             return False
-        missing.remove(seq)
+        self._seen[stream] = seen | bit
         return True

@@ -1,7 +1,8 @@
 """Covering-based routing: a neighbour is told the maximal filters only.
 
 What a maximal filter covers is kept below it, as a tree: whoever is below is covered by all above. When a maximal
-filter goes, what hung on it is looked at again, and what nothing else covers is told in the same message.
+filter goes, what hung on it is looked at again, and what nothing else covers is told in the same message. Until then a
+neighbour believes the maximal filter for as long as anything below it lasts.
 """
 
 from __future__ import annotations
@@ -47,10 +48,18 @@ class Maximal:
         return map(Entry, self._maximal)
 
     def reasons(self, known: Entry) -> Iterable[Entry]:
-        return (known,)
+        todo = [known.filter]
+        for found in todo:
+            todo += self._below[found]
+            yield Entry(found)
 
     def representative(self, entry: Entry) -> Entry | None:
-        return entry if entry.filter in self._maximal else None
+        top = entry.filter
+        if top not in self._below:
+            return None
+        while top in self._above:
+            top = self._above[top]
+        return Entry(top)
 
     def _place(self, new: Filter) -> Change:
         """Put a filter, with what is below it, under a maximal one or among them."""

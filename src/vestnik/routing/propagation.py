@@ -111,9 +111,8 @@ class Propagation:
             return False
         sources = self._sources.setdefault(entry, {})
         known = source in sources
-        if sources:
-            slack = self._leases.slack if known and source.name else 0.0
-            self._extended[entry] = min(slack, self._extended.get(entry, slack))
+        slack = self._leases.slack if known and source.name else 0.0
+        self._extended[entry] = min(slack, self._extended.get(entry, slack))
         sources[source] = expiry
         if known:
             return False
@@ -209,8 +208,13 @@ class Propagation:
 
     def _until(self, neighbour: NodeId, told: Entry, now: float) -> float:
         """Until when a neighbour should believe what it is told."""
-        reasons = self._reductions[neighbour].reasons(told)
-        return min(max(self._expiry(neighbour, entry) for entry in reasons), now + self._leases.length)
+        latest = now + self._leases.length
+        until = 0.0
+        for entry in self._reductions[neighbour].reasons(told):
+            until = max(until, self._expiry(neighbour, entry))
+            if until >= latest:
+                return latest
+        return until
 
     def _expiry(self, neighbour: NodeId, entry: Entry) -> float:
         """When the last source other than a neighbour gives up an entry."""

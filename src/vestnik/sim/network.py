@@ -107,6 +107,8 @@ class Network:
     def attach(self, client: NodeId, broker: NodeId) -> None:
         """Connect a client, a new one or one that was detached, to a broker; if that is down, once it is up again."""
         host = self.clients.get(client)
+        if host is not None and host.channel is not None and self.homes[client] != broker:
+            raise ValueError(f"{client} is attached to {self.homes[client]}: detach it first")
         if host is None:
             host = self.clients[client] = ClientHost(client, self.world, self._make_session(client))
         self.homes[client] = broker
