@@ -143,3 +143,14 @@ def test_what_is_measured_besides() -> None:
     assert measured("hierarchical covering", False).exact_entries == measured("covering", True).exact_entries
     local = next(grow(Setting(strategy="simple", advertisements=True, producers=2), [30], 1, 1, SMALL))
     assert (local.exact_entries, local.exact_admin) == (None, None)
+
+
+def test_merged_stocks_are_one_entry_with_many_values() -> None:
+    def measured(strategy: str, form: str = "equality") -> Measured:
+        return next(grow(Setting(strategy=strategy, advertisements=True, form=form, stocks=STOCKS), [60], 1, 1, SMALL))
+
+    identity, merging = measured("identity"), measured("merging")
+    assert identity.complexity == 1
+    assert merging.entries * (merging.complexity or 0) == pytest.approx(identity.entries, abs=1e-3)
+    assert measured("merging", "interval").complexity == 2
+    assert measured("flooding").complexity is None

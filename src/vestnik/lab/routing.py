@@ -10,6 +10,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from vestnik.lab.complexity import complexity
 from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.results import Row
@@ -69,6 +70,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 class Measured(Struct, frozen=True, kw_only=True):
     """What was measured at one load: entries by kind, and messages for a subscription and for its end.
 
+    `complexity` is how many values and intervals the filter of a remote entry names, in the mean; None without any.
     `exact_entries` and `exact_admin` are the expectations of `entries` and of both kinds of messages, where known.
     """
 
@@ -84,6 +86,7 @@ class Measured(Struct, frozen=True, kw_only=True):
     entries: int
     local_entries: int
     advertisement_entries: int
+    complexity: float | None
     admin_subscribe: float
     admin_unsubscribe: float
     operations: int
@@ -143,6 +146,7 @@ class Market:
 
     def measure(self, operations: int) -> Measured:
         setting, entries = self._setting, self.overlay.entries()
+        complexities = sum(map(complexity, self.overlay.remote_filters()))
         rng = Random(f"{self._seed} operations {self._subscriptions}")
         told = [self._operation(rng) for _ in range(operations)]
         kind = setting.strategy, setting.to_root_only, setting.form, self._subscriptions // EACH
@@ -159,6 +163,7 @@ class Market:
             entries=entries.remote,
             local_entries=entries.local,
             advertisement_entries=entries.advertised,
+            complexity=round(complexities / entries.remote, 6) if entries.remote else None,
             admin_subscribe=sum(one for one, _ in told) / operations,
             admin_unsubscribe=sum(other for _, other in told) / operations,
             operations=operations,

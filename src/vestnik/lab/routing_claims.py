@@ -31,6 +31,7 @@ def judge(evidence: Evidence, variants: Variants) -> list[Claim]:
         _dynamic(evidence),
         _uneven(variants),
         _half(evidence),
+        _complexity(evidence),
         _imperfect(variants),
         _producers(variants),
     ]
@@ -249,6 +250,25 @@ def _half(evidence: Evidence) -> Claim:
         verdict=_verdict(*(abs(small - 0.5) < 0.1 for small, _ in readings.values())),
         reason="one half is what intervals under both give at the largest load of the paper, and no bound: with more "
         "subscriptions the share goes to 0",
+    )
+
+
+def _complexity(evidence: Evidence) -> Claim:
+    def said(form: str) -> str:
+        load = max(set(evidence.loads("identity", True, form)) & set(evidence.loads("merging", True, form)))
+        return f"{form} at x = {load:,}: " + ", ".join(
+            f"{name} {evidence.entries(name, True, form, load)} with {evidence.complexity(name, True, form, load)}"
+            for name in ("identity", "covering", "merging")
+            if load in evidence.loads(name, True, form)
+        )
+
+    return Claim(
+        claim="merging leaves entries that are fewer and say as much in all",
+        measured=f"entries with advertisements, and values and intervals in each; {said(EQUALITY)}; {said(INTERVAL)}",
+        exact="a set of stocks has as many values as there are entries under identity; intervals that meet are one",
+        verdict=_verdict(evidence.says_as_much(EQUALITY), evidence.says_as_much(INTERVAL)),
+        reason="the number of entries alone tells neither memory nor bytes: one entry for each link holds all stocks "
+        "that are wanted behind it, but intervals do become fewer",
     )
 
 

@@ -40,6 +40,7 @@ class Evidence:
                 "admin": admin.mean,
                 "admin_error": admin.error,
                 "exact_admin": self.exact_admin(*kind),
+                "complexity": self.complexity(*kind).mean,
             }
 
     def loads(self, strategy: str, ads: bool, form: str) -> list[int]:
@@ -62,6 +63,20 @@ class Evidence:
     def admin(self, strategy: str, ads: bool, form: str, load: int) -> Estimate:
         """Messages for a subscription or its end."""
         return self.measured(strategy, ads, form, load, lambda row: (row.admin_subscribe + row.admin_unsubscribe) / 2)
+
+    def complexity(self, strategy: str, ads: bool, form: str, load: int) -> Estimate:
+        """Values and intervals in the filter of an entry."""
+        return self.measured(strategy, ads, form, load, lambda row: row.complexity or 0.0)
+
+    def says_as_much(self, form: str) -> bool:
+        """Whether under merging all entries together name as much as under identity, with advertisements."""
+        return all(
+            self._named("merging", form, load) == self._named("identity", form, load)
+            for load in set(self.loads("merging", True, form)) & set(self.loads("identity", True, form))
+        )
+
+    def _named(self, strategy: str, form: str, load: int) -> list[int]:
+        return [round(row.entries * (row.complexity or 0.0)) for row in self._rows[strategy, True, form, load]]
 
     def factor(self, strategy: str, form: str, load: int) -> Estimate:
         """By which factor advertisements reduce the entries, each seed by itself."""
