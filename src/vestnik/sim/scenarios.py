@@ -14,7 +14,7 @@ from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
 from vestnik.sim.shapes import Shape
 from vestnik.sim.topologies import Topology
-from vestnik.sim.workloads import RandomFilters, Stock
+from vestnik.sim.workloads import Medical, RandomFilters, Stock
 from vestnik.wire.messages import NodeId
 
 
@@ -60,7 +60,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     topology: Shape
     routing: Routing
     clients: Clients = Clients()
-    workload: Stock | RandomFilters = Stock()
+    workload: Stock | RandomFilters | Medical = Stock()
     leases: Lease | None = None
     links: Link = Link()
     access: Link = Link()
