@@ -6,7 +6,6 @@ are checked before a figure is printed: against DuckDB on the stock workload, el
 
 from __future__ import annotations
 
-import argparse
 import gc
 import subprocess
 import sys
@@ -14,19 +13,17 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from benchmarks import documents, peers
 from benchmarks.building import build
 from benchmarks.columns import batch, head, records
-from benchmarks.report import RESULTS, Report, Row, Timing, cpu_seconds, measure
+from benchmarks.report import Report, Row, Timing, cpu_seconds, measure, run
 from benchmarks.truth import Truth
 from benchmarks.workloads import Stock, Workload, general, stock
 from vestnik import Event, Filter
@@ -326,23 +323,5 @@ SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="script/bench matching", description="How fast events find their filters.")
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(SECTIONS)}; else all")
-    parser.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON file")
-    options = parser.parse_args()
-    unknown = set(options.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"no section called {', '.join(sorted(unknown))}")
-    report = Report("matching", options.quick)
-    progress = Console(stderr=True)
-    for name in options.sections or SECTIONS:
-        progress.print(f"{name} ...", style="dim")
-        SECTIONS[name](report, QUICK if options.quick else FULL)
-    report.show(Console(width=max(140, progress.width)))
-    progress.print(f"written to {report.write(options.output).name}", style="dim")
-
-
 if __name__ == "__main__":
-    main()
+    run("matching", "How fast events find their filters.", SECTIONS, full=FULL, quick=QUICK)

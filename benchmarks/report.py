@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import platform
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 Result = TypeVar("Result")
+Scale = TypeVar("Scale")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -147,3 +149,29 @@ def figure(value: float) -> str:
     if abs(value) >= 1e4:
         return f"{value / 1e3:.3g} k"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def run(
+    name: str,
+    description: str,
+    sections: Mapping[str, Callable[[Report, Scale], None]],
+    *,
+    full: Scale,
+    quick: Scale,
+) -> None:
+    """The command line of a benchmark: run its sections, all or those that are named, show the table and write it."""
+    parser = argparse.ArgumentParser(prog=f"script/bench {name}", description=description)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(sections)}; else all")
+    parser.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON file")
+    options = parser.parse_args()
+    unknown = set(options.sections) - set(sections)
+    if unknown:
+        parser.error(f"no section called {', '.join(sorted(unknown))}")
+    report = Report(name, options.quick)
+    progress = Console(stderr=True)
+    for section in options.sections or sections:
+        progress.print(f"{section} ...", style="dim")
+        sections[section](report, quick if options.quick else full)
+    report.show(Console(width=max(140, progress.width)))
+    progress.print(f"written to {report.write(options.output).name}", style="dim")

@@ -7,18 +7,14 @@ figure is printed, some events must have reached exactly as many subscriptions a
 
 from __future__ import annotations
 
-import argparse
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from rich.console import Console
-
-from benchmarks.report import RESULTS, Report, Row, cpu_seconds
+from benchmarks.report import Report, Row, cpu_seconds, run
 from benchmarks.routing_scale import entries
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
@@ -129,23 +125,5 @@ SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="script/bench routing", description="How fast networks are simulated.")
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(SECTIONS)}; else all")
-    parser.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON file")
-    options = parser.parse_args()
-    unknown = set(options.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"no section called {', '.join(sorted(unknown))}")
-    report = Report("routing", options.quick)
-    progress = Console(stderr=True)
-    for name in options.sections or SECTIONS:
-        progress.print(f"{name} ...", style="dim")
-        SECTIONS[name](report, QUICK if options.quick else FULL)
-    report.show(Console(width=max(140, progress.width)))
-    progress.print(f"written to {report.write(options.output).name}", style="dim")
-
-
 if __name__ == "__main__":
-    main()
+    run("routing", "How fast networks are simulated.", SECTIONS, full=FULL, quick=QUICK)
