@@ -6,6 +6,7 @@ what was stored.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
@@ -62,7 +63,7 @@ def events_in(message: Message) -> list[Event]:
     return []
 
 
-class Host:
+class Host(ABC):
     """A node that is up."""
 
     def __init__(self, name: NodeId, world: World) -> None:
@@ -72,11 +73,13 @@ class Host:
         self._kernel = world.kernel
         self._alarms: set[float] = set()
 
+    @abstractmethod
     def take(self, message: Message, sender: NodeId) -> None:
-        raise NotImplementedError
+        """Handle what arrives."""
 
+    @abstractmethod
     def wake(self) -> None:
-        raise NotImplementedError
+        """Do what is due."""
 
     def _wake_at(self, time: float) -> None:
         if time not in self._alarms:

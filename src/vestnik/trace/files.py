@@ -74,7 +74,7 @@ def _plain(value: object) -> object:
         case Event():
             return to_cloudevent(value)
         case _:
-            raise NotImplementedError(f"no record holds {type(value).__name__}")
+            raise TypeError(f"no record holds {type(value).__name__}")
 
 
 def _value(kind: type, data: Any) -> object:

@@ -205,7 +205,7 @@ def _priorities(column: pa.Array | None, count: int) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        raise pa.ArrowNotImplementedError(f"priorities are numbers, not {column.type}")
+        raise pa.ArrowTypeError(f"priorities are numbers, not {column.type}")
     return pc.if_else(pc.is_finite(column).fill_null(False), column, pa.scalar(DEFAULT_PRIORITY, column.type))
 
 

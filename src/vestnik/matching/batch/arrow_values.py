@@ -113,5 +113,5 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def unknown_kind(kind: pa.DataType) -> pa.ArrowNotImplementedError:
-    return pa.ArrowNotImplementedError(f"{kind} is no kind of value; cast it to a number, a string or a timestamp")
+def unknown_kind(kind: pa.DataType) -> pa.ArrowTypeError:
+    return pa.ArrowTypeError(f"{kind} is no kind of value; cast it to a number, a string or a timestamp")
