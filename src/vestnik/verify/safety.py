@@ -14,13 +14,8 @@ from vestnik.verify.violations import Violation, named
 ALWAYS = float("-inf")
 
 
-def safety(history: History, *, advertisements: bool = False) -> Iterator[Violation]:
-    """Formula (3); with advertisements (11)."""
-    return eventual_safety(history, ALWAYS, advertisements=advertisements)
-
-
 def eventual_safety(history: History, since: float, *, advertisements: bool = False) -> Iterator[Violation]:
-    """Formula (9): safety of what is handed over from time `since` on."""
+    """Formula (9): safety of what is handed over from time `since` on; from ALWAYS on, formulas (3) and (11)."""
     seen: dict[tuple[str, str, int, str, str], Notified] = {}
     for number, record in enumerate(history.records):
         if isinstance(record, Notified) and record.at >= since:
