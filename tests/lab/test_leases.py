@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vestnik.lab.leases import STRATEGIES, recover
-from vestnik.verify.stabilization import Timing, bound, printed_bound
+from vestnik.routing.timing import Timing, bound, printed_bound
 
 
 @pytest.mark.parametrize("advertisements", [False, True], ids=["", "advertisements"])

@@ -43,6 +43,7 @@ class Mute:
 
     name = "mute"
     tagged = False
+    hides = False
 
     def reduction(self, neighbour: NodeId) -> Reduction:
         return Nothing()

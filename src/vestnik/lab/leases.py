@@ -10,6 +10,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
+from vestnik.routing.timing import Timing, bound, printed_bound
 from vestnik.sim.faults import corrupt
 from vestnik.sim.links import Link, Uniform
 from vestnik.sim.runs import Run
@@ -17,7 +18,7 @@ from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario
 from vestnik.sim.shapes import RandomTree
 from vestnik.sim.workloads import Stock
 from vestnik.verify.agreement import agreement
-from vestnik.verify.stabilization import Timing, bound, illegitimate, printed_bound
+from vestnik.verify.stabilization import illegitimate
 from vestnik.wire.messages import AdminS, NodeId
 
 STRATEGIES = ("simple", "identity", "covering", "merging")

@@ -7,4 +7,5 @@ router              the tables of one broker; advertisements wrap it
 cover_index         which of many filters cover one, and which it covers
 declarative         what neighbours should know, computed from scratch: the definition
 registry            strategies by name
+timing              how long leases must be, and how long a network takes until it is in order
 """

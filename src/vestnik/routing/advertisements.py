@@ -82,6 +82,10 @@ class Gated:
     def tagged(self) -> bool:
         return self._inner.tagged
 
+    @property
+    def hides(self) -> bool:
+        return self._inner.hides
+
     def reduction(self, neighbour: NodeId) -> Reduction:
         gate = self.gates[neighbour] = Gate(self._inner.reduction(neighbour))
         return gate

@@ -87,6 +87,7 @@ def _comes_before(one: Filter, other: Filter) -> bool:
 class Covering:
     name = "covering"
     tagged = False
+    hides = True
 
     def reduction(self, neighbour: NodeId) -> Reduction:
         return Maximal()

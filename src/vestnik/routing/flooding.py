@@ -9,6 +9,7 @@ from vestnik.wire.messages import NodeId
 class Flooding:
     name = "flooding"
     tagged = False
+    hides = False
 
     def reduction(self, neighbour: NodeId) -> Reduction:
         return Nothing()

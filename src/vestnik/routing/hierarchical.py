@@ -21,6 +21,10 @@ class Hierarchical:
     def tagged(self) -> bool:
         return self.inner.tagged
 
+    @property
+    def hides(self) -> bool:
+        return self.inner.hides
+
     def reduction(self, neighbour: NodeId) -> Reduction:
         return self.inner.reduction(neighbour) if neighbour == self._parent else Nothing()
 

@@ -39,6 +39,7 @@ class Everything:
 class Identity:
     name = "identity"
     tagged = False
+    hides = False
 
     def reduction(self, neighbour: NodeId) -> Reduction:
         return Everything()

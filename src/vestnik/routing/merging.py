@@ -183,6 +183,7 @@ class Merging:
 
     name = "merging"
     tagged = False
+    hides = True
 
     def __init__(self, tolerance: float = 0.0) -> None:
         if not 0 <= tolerance < 1:

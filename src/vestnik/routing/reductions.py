@@ -60,6 +60,10 @@ class Strategy(Protocol):
     def tagged(self) -> bool:
         """Whether equal filters of different subscriptions are different entries."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether a neighbour may not be told of an entry because of another, which may be wrong."""
+
     def reduction(self, neighbour: NodeId) -> Reduction:
         """An empty reduction for a neighbour."""
 

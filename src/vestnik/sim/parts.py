@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from random import Random
 
 from vestnik.broker.core import BrokerCore
-from vestnik.model.events import Event
+from vestnik.broker.effects import Append
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.session.session import Session
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import MakeCore, MakeSession
-from vestnik.sim.scenarios import Scenario, least_lease
+from vestnik.sim.scenarios import Scenario, timing_of
 from vestnik.sim.topologies import Topology
 from vestnik.wire.messages import NodeId
 
@@ -26,19 +26,15 @@ def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
     routing, leases = scenario.routing, scenario.leases
     kind = AdvertisingRouter if routing.advertisements else Router
     sweep = leases.sweep if leases is not None else FOREVER
-    times = Leases(leases.length, slack_of(scenario, topology)) if leases is not None else Leases()
+    times = Leases()
+    if leases is not None:
+        times = Leases(leases.length, timing_of(leases, scenario, topology).slack)
 
-    def make(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+    def make(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
         strategy = make_strategy(routing.strategy, parent=topology.parents[name], tolerance=routing.tolerance)
         return BrokerCore(name, kind(strategy, times), sweep, stored)
 
     return make
-
-
-def slack_of(scenario: Scenario, topology: Topology) -> float:
-    """Half of what the lease has above its bound: what the renewal of a local client must gain to be passed on."""
-    leases = scenario.leases
-    return 0.0 if leases is None else (leases.length - least_lease(leases, scenario, topology)) / 2
 
 
 def sessions_of(scenario: Scenario) -> MakeSession:

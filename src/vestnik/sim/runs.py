@@ -7,11 +7,12 @@ from itertools import count, islice
 from random import Random
 
 from vestnik.model.filters import Filter
+from vestnik.routing.timing import bound
 from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, corrupt
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
-from vestnik.sim.scenarios import Scenario
+from vestnik.sim.scenarios import Scenario, timing_of
 from vestnik.sim.summaries import Summary, Tally
 from vestnik.trace.records import AnyRecord
 from vestnik.wire.messages import NodeId
@@ -120,9 +121,12 @@ class Run:
 
     @property
     def stabilization(self) -> float:
-        """How long it takes until all is as it should be, whatever it was."""
-        leases = self.scenario.leases
-        return 2 * self.propagation + (leases.length + 2 * leases.sweep if leases is not None else 0.0)
+        """How long it takes until all is as it should be, whatever it was, and what was asked then is answered."""
+        leases, routing = self.scenario.leases, self.scenario.routing
+        if leases is None:
+            return 2 * self.propagation
+        timing = timing_of(leases, self.scenario, self.network.topology)
+        return bound(routing.strategy, timing, advertisements=routing.advertisements) + self.propagation
 
     @property
     def right_since(self) -> float:

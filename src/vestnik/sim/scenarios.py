@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from vestnik.errors import InvalidScenario
 from vestnik.routing.registry import make_strategy
+from vestnik.routing.timing import Timing
 from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
@@ -122,7 +123,7 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
     links, access = scenario.links.delay, scenario.access.delay
     if max(links.most, access.most) == FOREVER:
         raise InvalidScenario("exponential delays have no bound: no lease is long enough for a renewal", "leases")
-    least = least_lease(leases, scenario, topology)
+    least = timing_of(leases, scenario, topology).least_lease
     if not least < leases.length < FOREVER:
         raise InvalidScenario(
             f"a lease of {leases.length:g} s is too short: renewals come every {leases.refresh:g} s and on the way, up "
@@ -132,10 +133,10 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
         )
 
 
-def least_lease(leases: Lease, scenario: Scenario, topology: Topology) -> float:
-    """A lease must be longer."""
+def timing_of(leases: Lease, scenario: Scenario, topology: Topology) -> Timing:
     links, access = scenario.links.delay, scenario.access.delay
-    return leases.refresh + topology.diameter * (links.most - links.least) + (access.most - access.least)
+    refresh = leases.refresh + access.most - access.least
+    return Timing(refresh, leases.length, leases.sweep, links.least, links.most, topology.diameter)
 
 
 def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology) -> None:

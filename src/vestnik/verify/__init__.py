@@ -4,6 +4,6 @@ traces              all rules over a trace: safety, liveness, order; histories i
 validity            whether tables in a known topology deliver what is wanted, by the filter algebra
 conformance         any strategy on random trees, under random operations: scripts, played in a network
 agreement           whether neighbours know what they were told, and were told what they should know
-stabilization       how long a network takes from any state until it is in order
+stabilization       whether a network is in order
 violations          a rule that does not hold, with its counterexample
 """
