@@ -135,7 +135,7 @@ def _check_leases(leases: Lease, scenario: Scenario, topology: Topology) -> None
 
 def timing_of(leases: Lease, scenario: Scenario, topology: Topology) -> Timing:
     links, access = scenario.links.delay, scenario.access.delay
-    refresh = leases.refresh + access.most - access.least
+    refresh = leases.refresh + (access.most - access.least)
     return Timing(refresh, leases.length, leases.sweep, links.least, links.most, topology.diameter)
 
 
