@@ -22,14 +22,16 @@ from vestnik.wire.messages import (
     Ask,
     Delivery,
     Forward,
-    Gap,
     Interest,
     Message,
     Notify,
     Publish,
+    Refusal,
     Refused,
+    Stored,
     Subscribe,
     Unadvertise,
+    Unknown,
     Unsubscribe,
 )
 
@@ -56,7 +58,7 @@ class World:
     def publish(self, client: str, *events: Event) -> list[Effect]:
         """What follows when events are stored."""
         appends = [e for e in self.tell(client, Publish(events)) if isinstance(e, Append)]
-        return [effect for e in appends for effect in self.tell("b", Appended(e.client, e.events))]
+        return [effect for e in appends for effect in self.tell("b", Appended(e))]
 
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:
         """What goes to `to` when `sender` says something."""
@@ -65,47 +67,50 @@ class World:
 
 def test_a_subscription_is_told_to_neighbours_and_accepted() -> None:
     world = World()
-    effects = world.tell("c", Subscribe("s", CHEAP))
+    effects = world.tell("c", Subscribe("s", CHEAP, afresh=7, request=1))
     told = AdminS(add=(Interest(CHEAP),))
-    assert effects == [Send("u", told), Send("v", told), Send("c", Accepted("s", begun=True))]
-    assert world.tell("c", Unsubscribe("s")) == [
+    assert effects == [Send("u", told), Send("v", told), Send("c", Accepted(1, epoch=7))]
+    assert world.tell("c", Unsubscribe("s", request=2)) == [
         Send("u", AdminS(remove=(Interest(CHEAP),))),
         Send("v", AdminS(remove=(Interest(CHEAP),))),
-        Send("c", Accepted("s")),
+        Send("c", Accepted(2)),
     ]
+    assert world.tell("c", Unsubscribe("s")) == [], "nobody wants to know"
 
 
 def test_one_copy_for_a_client_names_all_subscriptions_that_want_it() -> None:
     world = World()
-    world.tell("c", Subscribe("s", CHEAP))
-    world.tell("c", Subscribe("t", ACME))
-    world.tell("d", Subscribe("s", DEAR))
+    world.tell("c", Subscribe("s", CHEAP, afresh=7))
+    world.tell("c", Subscribe("t", ACME, afresh=8))
+    world.tell("d", Subscribe("s", DEAR, afresh=7))
     event = quote(5, stream=("x", "nyse"), seq=1)
-    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, (("s", 1), ("t", 1))),))]
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((7, 1), (8, 1))),))]
     later = quote(50, "r", stream=("x", "nyse"), seq=2)
-    assert world.sent("u", Forward((later,)), "c") == [Notify((Delivery(later, (("t", 2),)),))]
+    assert world.sent("u", Forward((later,)), "c") == [Notify((Delivery(later, ((8, 2),)),))]
 
 
 def test_a_publication_gets_its_stream_is_stored_and_forwarded_where_it_is_wanted() -> None:
     world = World()
     world.tell("u", AdminS(add=(Interest(CHEAP),)))
-    (append,) = world.tell("p", Publish((quote(5),)))
+    (append,) = world.tell("p", Publish((quote(5),), request=1))
     assert isinstance(append, Append)
     (event,) = append.events
     assert (event.stream, event.seq, append.client) == (("b", "nyse"), 1, "p")
-    assert world.tell("p", Publish((quote(5),))) == [], "it is on its way to the disk"
-    assert world.tell("b", Appended("p", (event,))) == [Send("u", Forward((event,))), Send("p", Accepted("q"))]
-    assert world.tell("p", Publish((quote(5),))) == [Send("p", Accepted("q"))], "the same again is known"
+    again = Append("p", (), request=2)
+    assert world.tell("p", Publish((quote(5),), request=2)) == [again], "it is answered when the first is stored"
+    assert world.tell("b", Appended(append)) == [Send("u", Forward((event,))), Send("p", Stored(1))]
+    assert world.tell("b", Appended(again)) == [Send("p", Stored(2))]
+    assert world.tell("p", Publish((quote(5),))) == [], "nobody wants to know"
 
 
 def test_a_broker_that_begins_anew_goes_on_where_it_was() -> None:
     world = World()
     (append,) = world.tell("p", Publish((quote(5, "1"), quote(6, "2"))))
     assert isinstance(append, Append)
-    again = World(stored=append.events)
+    again = World(stored=[append])
     (more,) = again.tell("p", Publish((quote(7, "3"),)))
     assert isinstance(more, Append) and more.events[0].seq == 3
-    assert again.tell("p", Publish((quote(5, "1"),))) == [Send("p", Accepted("1"))]
+    assert again.publish("p", quote(5, "1")) == [], "it is known"
 
 
 def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
@@ -144,25 +149,53 @@ def test_an_event_goes_not_back_to_whom_it_came_from_and_not_twice() -> None:
 
 def test_a_filter_changes_in_place_and_its_numbers_go_on() -> None:
     world = World()
-    world.tell("c", Subscribe("s", CHEAP))
+    world.tell("c", Subscribe("s", CHEAP, afresh=7))
     world.tell("u", Forward((quote(5, stream=("x", "nyse"), seq=1),)))
-    assert world.tell("c", Subscribe("s", DEAR))[0] == Send(
+    assert world.tell("c", Subscribe("s", DEAR, epoch=7, afresh=8))[0] == Send(
         "u", AdminS(add=(Interest(DEAR),), remove=(Interest(CHEAP),))
     )
     event = quote(95, "r", stream=("x", "nyse"), seq=2)
-    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, (("s", 2),)),))]
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((7, 2),)),))]
 
 
 def test_what_was_missed_can_be_asked_for_as_far_as_it_is_kept() -> None:
     world = World()
-    world.tell("c", Subscribe("s", ACME, lease=60, keep=2))
+    world.tell("c", Subscribe("s", ACME, lease=60, keep=2, afresh=7))
     world.tell("b", Gone("c"))
     events = [quote(n, str(n), stream=("x", "nyse"), seq=n) for n in range(1, 5)]
     assert world.sent("u", Forward(tuple(events)), "c") == [], "nobody is there"
-    kept = tuple(Delivery(event, (("s", event.seq or 0),)) for event in events[2:])
-    assert world.sent("c", Ask("s", 0), "c") == [Gap("s", 1, 2), Answer("s", 4, kept)]
-    assert world.sent("c", Ask("s", 4), "c") == [Answer("s", 4)]
-    assert world.sent("c", Ask("t", 0), "c") == [Refused("t", "there is no subscription of this name")]
+    kept = tuple(Delivery(event, ((7, event.seq or 0),)) for event in events[2:])
+    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 4, kept)]
+    assert world.sent("c", Ask("s", 7, 4), "c") == [Answer(7, 4)]
+    assert world.sent("c", Ask("t", 7, 0), "c") == [Unknown("t", 7)]
+    assert world.sent("c", Ask("s", 8, 0), "c") == [Unknown("s", 8)]
+    world.tell("c", Subscribe("s", ACME, lease=60, keep=1, epoch=7, afresh=8))
+    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 4, kept[1:])], "fewer are kept"
+
+
+def test_what_has_expired_is_not_handed_out_any_more() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME, keep=9, afresh=7))
+    short = quote(1, "1", stream=("x", "nyse"), seq=1, expires=1_000_000)
+    long = quote(2, "2", stream=("x", "nyse"), seq=2)
+    world.tell("u", Forward((short, long)))
+    assert world.sent("c", Ask("s", 7, 0), "c") == [
+        Answer(7, 2, (Delivery(short, ((7, 1),)), Delivery(long, ((7, 2),))))
+    ]
+    world.now = 2.0
+    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 2, (Delivery(long, ((7, 2),)),))]
+
+
+def test_a_numbering_that_the_client_does_not_know_is_given_up() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME, lease=60, keep=9, afresh=7))
+    world.tell("u", Forward((quote(1, "1", stream=("x", "nyse"), seq=1),)))
+    renewed = world.sent("c", Subscribe("s", ACME, lease=60, epoch=7, afresh=8, request=1), "c")
+    assert renewed == [Accepted(1, 60, 7)]
+    unknown = world.sent("c", Subscribe("s", ACME, lease=60, epoch=20, afresh=21, request=2), "c")
+    assert unknown == [Accepted(2, 60, 21)]
+    event = quote(2, "2", stream=("x", "nyse"), seq=2)
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((21, 1),)),))]
 
 
 def test_without_a_lease_subscriptions_end_with_the_connection() -> None:
@@ -193,11 +226,23 @@ def test_a_renewal_goes_on_to_the_neighbours() -> None:
     world.tell("c", Subscribe("s", CHEAP, lease=10))
     world.now = 4.0
     told = AdminS(add=(Interest(CHEAP, lease=10),))
-    assert world.tell("c", Subscribe("s", CHEAP, lease=10)) == [
-        Send("u", told),
-        Send("v", told),
-        Send("c", Accepted("s")),
-    ]
+    assert world.tell("c", Subscribe("s", CHEAP, lease=10)) == [Send("u", told), Send("v", told)]
+
+
+def test_nothing_is_granted_for_longer_than_any_lease() -> None:
+    world = World(leases=Leases(10))
+    assert world.sent("c", Subscribe("s", CHEAP, request=1), "c") == [Accepted(1, 10)]
+    assert world.sent("c", Advertise("a", CHEAP, 60, request=2), "c") == [Accepted(2, 10)]
+    assert world.sent("c", Advertise("b", CHEAP, 5, request=3), "c") == [Accepted(3, 5)]
+
+
+def test_a_client_that_has_nothing_is_forgotten_when_it_is_gone() -> None:
+    world = World()
+    world.publish("p", quote(5))
+    world.tell("p", Advertise("a", ACME))
+    world.tell("p", Subscribe("s", ACME))
+    world.tell("b", Gone("p"))
+    assert world.broker.clients == {}
 
 
 def test_what_another_client_wants_for_longer_is_believed_for_longer() -> None:
@@ -212,31 +257,47 @@ def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
     world = World()
     world.tell("c", Subscribe("s", ACME))
     held = quote(5, "held", not_before=2_000_000)
-    assert world.tell("p", Publish((held,))) == [Wake(2.0)]
+    (append,) = world.tell("p", Publish((held,), request=1))
+    assert append == Append("p", (held,), request=1), "it gets its seq when it is let go"
+    assert world.tell("b", Appended(append)) == [Wake(2.0), Send("p", Stored(1))]
     stale = quote(5, "stale", expires=1_000_000, stream=("x", "nyse"), seq=1)
     world.now = 2.0
     (append,) = world.tell("b", Tick())
-    assert isinstance(append, Append) and append.events[0].id == "held"
-    notify, accepted = world.tell("b", Appended("p", append.events))
-    assert isinstance(notify, Send) and notify.to == "c" and accepted == Send("p", Accepted("held"))
+    assert isinstance(append, Append) and [(event.id, event.seq) for event in append.events] == [("held", 1)]
+    (notify,) = world.tell("b", Appended(append))
+    assert isinstance(notify, Send) and notify.to == "c"
     assert world.tell("u", Forward((stale,))) == [Note(stale, "u", "expired")]
+
+
+def test_what_waits_outlives_a_crash() -> None:
+    held, soon = quote(5, "held", not_before=9_000_000), quote(5, "soon", not_before=2_000_000)
+    world = World()
+    world.now = 3.0
+    stored = [Append("p", (held, soon)), Append("p", (soon.replace(stream=("b", "nyse"), seq=1),))]
+    again = World(stored=stored)
+    again.now = 3.0
+    assert again.tell("b", Tick()) == [Wake(9.0)]
+    again.now = 9.0
+    (append,) = again.tell("b", Tick())
+    assert isinstance(append, Append) and [(event.id, event.seq) for event in append.events] == [("held", 2)]
+    assert again.publish("p", held, soon) == [], "both are known"
 
 
 def test_publications_outside_of_what_was_advertised_are_refused() -> None:
     world = World(router=AdvertisingRouter)
-    event = quote(5)
-    reason = "it is outside of what this client advertised"
-    assert world.tell("p", Publish((event,))) == [Send("p", Refused("q", reason))]
+    outside = "it is outside of what this client advertised"
+    refused = (Refusal("q", outside),)
+    assert world.publish("p", quote(5)) == [Send("p", Stored(0, refused))], "even if nobody wants to know"
     world.tell("p", Advertise("a", ACME))
-    assert isinstance(world.tell("p", Publish((event,)))[0], Append)
+    assert isinstance(world.tell("p", Publish((quote(5),)))[0], Append)
     world.tell("p", Unadvertise("a"))
-    assert world.tell("p", Publish((quote(6, "r"),))) == [Send("p", Refused("r", reason))]
+    assert world.tell("p", Publish((quote(6, "r"),), request=1)) == [Append("p", (), 1, (Refusal("r", outside),))]
     world.tell("p", Unadvertise("unknown"))
 
 
 def test_subscriptions_go_only_where_something_is_advertised() -> None:
     world = World(router=AdvertisingRouter)
-    assert world.tell("c", Subscribe("s", CHEAP)) == [Send("c", Accepted("s", begun=True))]
+    assert world.tell("c", Subscribe("s", CHEAP)) == []
     from vestnik.wire.messages import AdminA
 
     effects = world.tell("u", AdminA(add=(Interest(ACME),)))
@@ -265,17 +326,17 @@ def test_messages_for_one_broker_find_their_way_back() -> None:
 @pytest.mark.parametrize("strategy", ["flooding", "simple", "identity", "covering", "merging"])
 def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
     world = World(strategy)
-    assert world.tell("c", Subscribe("s", Filter.none())) == [Send("c", Accepted("s", begun=True))]
+    assert world.tell("c", Subscribe("s", Filter.none(), request=1)) == [Send("c", Accepted(1))]
     assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
-    assert world.tell("c", Unsubscribe("s")) == [Send("c", Accepted("s"))]
+    assert world.tell("c", Unsubscribe("s", request=2)) == [Send("c", Accepted(2))]
 
 
 def test_names_that_cannot_be() -> None:
     world = World()
-    assert world.tell("c", Subscribe("", CHEAP)) == [Send("c", Refused("", "it has no name"))]
-    assert world.tell("c", Advertise("", CHEAP)) == [Send("c", Refused("", "it has no name"))]
+    assert world.tell("c", Subscribe("", CHEAP, request=1)) == [Send("c", Refused(1, "it has no name"))]
+    assert world.tell("c", Advertise("", CHEAP, request=2)) == [Send("c", Refused(2, "it has no name"))]
     reason = "u is the name of a neighbouring broker"
-    assert world.tell("u", Subscribe("s", CHEAP)) == [Send("u", Refused("s", reason))]
+    assert world.tell("u", Subscribe("s", CHEAP)) == [Send("u", Refused(0, reason))]
 
 
 def test_what_is_remembered_of_a_stream_is_bounded() -> None:

@@ -7,46 +7,78 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
+from vestnik.session.acts import Alarm, Anew, Done, Hand, Lost, Say
 from vestnik.session.checking import Adaptive, Checking, Constant, MultiplicativeDecrease, RandomInterval
-from vestnik.session.session import PATIENCE, Alarm, Anew, Done, Hand, Lost, Say, Session
+from vestnik.session.session import PATIENCE, RENEWALS, Session
 from vestnik.wire.messages import (
     Accepted,
     Advertise,
     Answer,
     Ask,
     Delivery,
-    Gap,
+    Message,
     Notify,
     Publish,
+    Refusal,
     Refused,
+    Request,
+    Stored,
     Subscribe,
     Unadvertise,
+    Unknown,
     Unsubscribe,
 )
 
 WANTED = Filter.parse("price < 10")
+EPOCH = 100
+"""The first that a session draws here."""
 
 
 def event(number: int) -> Event:
     return Event("quote", {"price": number}, source="s", id=str(number))
 
 
-def pushed(*numbers: int, name: str = "s") -> Notify:
-    return Notify(tuple(Delivery(event(number), ((name, number),)) for number in numbers))
+def pushed(*numbers: int, epoch: int = EPOCH) -> Notify:
+    return Notify(tuple(Delivery(event(number), ((epoch, number),)) for number in numbers))
 
 
-def kept(*numbers: int) -> tuple[Delivery, ...]:
-    return pushed(*numbers).deliveries
+def kept(*numbers: int, epoch: int = EPOCH) -> tuple[Delivery, ...]:
+    return pushed(*numbers, epoch=epoch).deliveries
 
 
 def handed(*numbers: int) -> list[Hand]:
     return [Hand(event(number), (("s", number),)) for number in numbers]
 
 
+def silent(**options: Any) -> Session:
+    """A client that has said nothing."""
+    return Session("c", lambda low, high: EPOCH if high > 1e9 else low, **options)
+
+
 def session(**options: Any) -> Session:
-    client = Session("c", lambda low, high: (low + high) / 2, refresh=options.pop("refresh", float("inf")))
-    client.subscribe("s", WANTED, 0.0, **options)
+    """A client with a subscription that its broker has accepted."""
+    client = silent(refresh=options.pop("refresh", float("inf")))
+    request = client.subscribe("s", WANTED, 0.0, **options)[0].message.request  # type: ignore[union-attr]
+    client.handle(Accepted(request, options.get("lease", float("inf")), EPOCH), 0.0)
     return client
+
+
+def said(acts: Any) -> list[Message]:
+    return [act.message for act in acts if isinstance(act, Say)]
+
+
+def requested(acts: Any) -> list[Request]:
+    """What is requested, without the numbers of the requests."""
+    return [
+        type(message)(**{name: getattr(message, name) for name in message.__struct_fields__ if name != "request"})
+        for message in said(acts)
+        if isinstance(message, Request)
+    ]
+
+
+def results(acts: Any) -> list[Any]:
+    """All but what is said and when to wake up."""
+    return [act for act in acts if not isinstance(act, Say | Alarm)]
 
 
 def test_notifications_are_handed_over_in_order_and_once() -> None:
@@ -57,77 +89,162 @@ def test_notifications_are_handed_over_in_order_and_once() -> None:
 
 def test_one_event_for_several_subscriptions_is_handed_over_once() -> None:
     client = session()
-    client.subscribe("t", WANTED, 0.0)
-    both = Notify((Delivery(event(1), (("s", 1), ("t", 1))),))
+    (again,) = said(client.subscribe("t", WANTED, 0.0))
+    assert isinstance(again, Subscribe)
+    both = Notify((Delivery(event(1), ((EPOCH, 1), (again.afresh, 1))),))
     assert client.handle(both, 0.0) == [Hand(event(1), (("s", 1), ("t", 1)))]
-    assert client.handle(pushed(1, name="gone"), 0.0) == [], "a subscription that is no longer there"
+    assert client.handle(pushed(1, epoch=7), 0.0) == [], "a subscription that is no longer there"
 
 
 def test_what_is_missing_is_asked_for_at_once_and_handed_over_first() -> None:
     client = session(keep=10)
     client.handle(pushed(1), 0.0)
-    assert client.handle(pushed(3), 1.0) == [Say(Ask("s", 1)), Alarm(1.0 + PATIENCE)]
+    assert said(client.handle(pushed(3), 1.0)) == [Ask("s", EPOCH, 1)]
     assert client.handle(pushed(4), 2.0) == [], "it has been asked for"
-    assert client.handle(Answer("s", 4, kept(2, 3, 4)), 3.0) == handed(2, 3, 4)
+    assert client.handle(Answer(EPOCH, 4, kept(2, 3, 4)), 3.0) == handed(2, 3, 4)
 
 
 def test_what_the_broker_lost_is_said_to_be_lost() -> None:
     client = session(keep=1)
     client.handle(pushed(3), 0.0)
     client.handle(pushed(5), 0.0)
-    assert client.handle(Gap("s", 1, 4), 1.0) == [Lost("s", 1, 2), *handed(3), Lost("s", 4, 4), *handed(5)]
-    assert client.handle(Answer("s", 5, kept(5)), 1.0) == []
+    answered = client.handle(Answer(EPOCH, 5, kept(5)), 1.0)
+    assert answered == [Lost("s", 1, 2), *handed(3), Lost("s", 4, 4), *handed(5)]
     assert client.handle(pushed(6), 1.0) == handed(6)
+
+
+def test_what_the_broker_has_with_holes_is_handed_over_and_the_holes_are_said() -> None:
+    client = session(keep=9)
+    client.handle(pushed(6), 0.0)
+    answered = client.handle(Answer(EPOCH, 6, kept(2, 5, 6)), 1.0)
+    assert answered == [Lost("s", 1, 1), *handed(2), Lost("s", 3, 4), *handed(5, 6)]
 
 
 def test_a_question_that_is_not_answered_is_asked_again() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)
-    assert client.wake(PATIENCE) == [Say(Ask("s", 0)), Alarm(2 * PATIENCE), Alarm(2 * PATIENCE)]
+    assert client.wake(PATIENCE) == [Say(Ask("s", EPOCH, 0)), Alarm(2 * PATIENCE)]
+    assert client.wake(2 * PATIENCE - 0.1) == [Alarm(2 * PATIENCE)], "an alarm too early is set again"
 
 
 def test_a_broker_that_forgot_counts_anew() -> None:
     client = session(keep=1)
     client.handle(pushed(1, 2), 0.0)
-    assert client.resume(1.0)[:2] == [Say(Subscribe("s", WANTED, keep=1)), Say(Ask("s", 2))]
-    assert client.handle(Answer("s", 1, kept(1)), 2.0) == [Anew("s"), *handed(1)]
+    subscribe, ask = said(client.resume(1.0))
+    assert isinstance(subscribe, Subscribe)
+    assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, Ask("s", EPOCH, 2))
+    assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [Anew("s"), Done(subscribe)]
+    assert results(client.handle(pushed(1, epoch=EPOCH + 1), 2.0)) == handed(1)
+    assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
 
 
-def test_a_broker_that_forgot_says_so_before_it_counts_anew() -> None:
+def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
+    for told in (pushed(1, epoch=EPOCH + 1), Answer(EPOCH + 1, 1, kept(1, epoch=EPOCH + 1))):
+        client = session(keep=1)
+        client.handle(pushed(1, 2), 0.0)
+        assert results(client.handle(told, 2.0)) == [Anew("s"), *handed(1)]
+
+
+def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:
     client = session(keep=1)
-    assert client.handle(Accepted("s", begun=True), 0.0) == [Done("s")]
-    client.handle(pushed(1, 3), 0.0)
-    client.resume(1.0)
-    assert client.handle(Accepted("s", begun=True), 1.0) == [Anew("s"), Done("s")]
-    assert client.handle(pushed(1, 2, 3), 2.0) == handed(1, 2, 3)
+    client.handle(pushed(2), 0.0)
+    (subscribe,) = said(client.handle(Unknown("s", EPOCH), 1.0))
+    assert isinstance(subscribe, Subscribe) and (subscribe.epoch, subscribe.afresh) == (EPOCH, EPOCH + 1)
+    assert client.handle(Unknown("s", 7), 1.0) == [] == client.handle(Unknown("gone", 7), 1.0)
+
+
+def test_what_comes_of_an_earlier_subscription_of_the_same_name_is_not_taken_for_this_one() -> None:
+    client = session()
+    client.handle(pushed(1), 0.0)
+    client.unsubscribe("s", 1.0)
+    (subscribe,) = said(client.subscribe("s", Filter.parse("price > 90"), 1.0))
+    assert isinstance(subscribe, Subscribe) and subscribe.epoch == 0 and subscribe.afresh not in (EPOCH, EPOCH + 1)
+    assert client.handle(pushed(2), 1.0) == []
+    assert results(client.handle(pushed(1, epoch=subscribe.afresh), 2.0)) == handed(1), "begun, and not anew"
 
 
 def test_leases_are_renewed_in_time() -> None:
-    client = Session("c", lambda low, high: low, refresh=10.0)
-    assert client.subscribe("s", WANTED, 0.0, lease=20.0) == [Say(Subscribe("s", WANTED, 20.0)), Alarm(9.0)]
+    client = silent(refresh=10.0)
+    assert Alarm(PATIENCE) in client.subscribe("s", WANTED, 0.0, lease=20.0)
     client.advertise("a", WANTED, 1.0, lease=20.0)
-    assert client.wake(9.0) == [Say(Subscribe("s", WANTED, 20.0)), Alarm(10.0)]
-    assert client.wake(10.0) == [Say(Advertise("a", WANTED, 20.0)), Alarm(18.0)]
+    client.handle(Accepted(1, 20.0, EPOCH), 1.0)
+    client.handle(Accepted(2, 20.0), 2.0)
+    assert requested(client.wake(9.9)) == []
+    assert requested(client.wake(10.0)) == [Subscribe("s", WANTED, 20.0, 0, EPOCH, EPOCH + 1)]
+    assert requested(client.wake(11.0)) == [Advertise("a", WANTED, 20.0)]
+
+
+def test_what_the_broker_grants_for_a_time_is_renewed_in_that_time() -> None:
+    client = silent()
+    client.subscribe("s", WANTED, 0.0)
+    client.handle(Accepted(1, 30.0, EPOCH), 0.0)
+    assert client.wake(PATIENCE) == [Alarm(0.9 * 30.0 / RENEWALS)]
+    assert requested(client.wake(9.0)) == [Subscribe("s", WANTED, epoch=EPOCH, afresh=EPOCH + 1)]
+
+
+def test_requests_are_said_again_until_they_are_answered() -> None:
+    client = silent()
+    (published,) = said(client.publish([event(1)], 0.0))
+    wanted = said(client.subscribe("s", WANTED, 0.0))
+    assert said(client.wake(PATIENCE)) == [published, *wanted]
+    assert isinstance(published, Publish)
+    assert client.handle(Stored(published.request), 6.0) == [Done(published)]
+    assert said(client.wake(2 * PATIENCE)) == wanted
+    over = said(client.unsubscribe("s", 11.0))
+    assert said(client.wake(3 * PATIENCE + 2)) == over, "what was wanted before is not wanted any more"
+
+
+def test_what_was_not_answered_is_said_to_the_next_broker() -> None:
+    client = session()
+    published = said(client.publish([event(1)], 0.0))
+    gone = said(client.unsubscribe("t", 0.0))
+    client.publish([event(2)], 0.0, answered=False)
+    assert said(client.resume(1.0))[-2:] == published + gone
 
 
 def test_what_the_application_says() -> None:
     client = session()
-    assert client.publish(event(1)) == [Say(Publish((event(1),)))]
-    assert client.unadvertise("a") == [Say(Unadvertise("a"))]
-    assert client.unsubscribe("s") == [Say(Unsubscribe("s"))]
-    assert client.handle(Accepted("s"), 0.0) == [Done("s")]
-    assert client.handle(Refused("1", "because"), 0.0) == [Done("1", "because")]
-    assert client.handle(Gap("s", 1, 2), 0.0) == client.handle(Answer("s", 3), 0.0) == []
+    assert requested(client.publish([event(1)], 0.0)) == [Publish((event(1),))]
+    assert client.publish([event(1)], 0.0, answered=False) == [Say(Publish((event(1),)))]
+    assert requested(client.unadvertise("a", 0.0)) == [Unadvertise("a")]
+    (over,) = said(client.unsubscribe("s", 0.0))
+    assert isinstance(over, Unsubscribe)
+    assert client.handle(Accepted(over.request), 0.0) == [Done(over)]
+    assert client.handle(Accepted(over.request), 0.0) == [], "it is answered"
+    (wrong,) = said(client.advertise("", WANTED, 0.0))
+    assert isinstance(wrong, Advertise)
+    assert client.handle(Refused(wrong.request, "because"), 0.0) == [Done(wrong, "because")]
+    assert client.handle(Answer(EPOCH, 3), 0.0) == []
     with pytest.raises(TypeError, match="Publish"):
         client.handle(Publish(()), 0.0)
 
 
+def test_events_that_are_refused_are_named() -> None:
+    client = session()
+    (publish,) = said(client.publish([event(1), event(2)], 0.0))
+    assert isinstance(publish, Publish)
+    refused = (Refusal("2", "because"),)
+    assert client.handle(Stored(publish.request, refused), 0.0) == [Done(publish, refused=refused)]
+    assert client.handle(Stored(0, refused), 0.0) == [Done(Publish(()), refused=refused)]
+    assert client.handle(Stored(0), 0.0) == []
+
+
+def test_what_is_changed_is_changed() -> None:
+    client = session()
+    dear = Filter.parse("price > 90")
+    changed = client.subscribe("s", dear, 1.0, lease=30.0, keep=5, checking=Constant(3))
+    assert requested(changed) == [Subscribe("s", dear, 30.0, 5, EPOCH, EPOCH + 1)]
+    assert Alarm(4.0) in changed
+
+
 def test_checking_asks_and_adapts_to_what_was_missed() -> None:
     client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
-    assert client.wake(20.0) == [Say(Ask("s", 0)), Alarm(25.0), Alarm(25.0)]
-    assert client.handle(Answer("s", 0), 20.0) == [Alarm(60.0)], "nothing was lost: 40 seconds until the next"
-    client.wake(60.0)
-    assert client.handle(Answer("s", 3, kept(1, 2, 3)), 60.0) == [*handed(1, 2, 3), Alarm(60 + 40 * 2.5 / 4)]
+    assert client.wake(20.0) == [Say(Ask("s", EPOCH, 0)), Alarm(25.0)]
+    client.handle(Answer(EPOCH, 0), 20.0)
+    assert said(client.wake(59.9)) == [], "nothing was lost: 40 seconds until the next"
+    assert said(client.wake(60.0)) == [Ask("s", EPOCH, 0)]
+    assert client.handle(Answer(EPOCH, 3, kept(1, 2, 3)), 60.0) == handed(1, 2, 3)
+    assert said(client.wake(60 + 40 * 2.5 / 4)) == [Ask("s", EPOCH, 3)]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel, Constant, Delay, Exponential, Link, Uniform
 from vestnik.wire.messages import Accepted, Message
 
-SENT: list[Message] = [Accepted(str(number)) for number in range(2_000)]
+SENT: list[Message] = [Accepted(number) for number in range(2_000)]
 
 
 def arrivals(link: Link, *, close_at: float | None = None) -> tuple[list[Message], list[Message]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.session.session import Session
@@ -19,7 +20,7 @@ ALL = Filter.all()
 
 
 def network(topology: Topology, strategy: str = "covering", **options: Any) -> Network:
-    def core(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
         router = Router(make_strategy(strategy, parent=topology.parents[name]))
         return BrokerCore(name, router, stored=stored)
 

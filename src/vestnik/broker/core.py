@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, TypeAlias
 
-from vestnik.broker.clients import Client, Subscription
+from vestnik.broker.clients import MICROS, Client, Subscription, has_expired
 from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
 from vestnik.broker.streams import Acceptance, Arrivals
 from vestnik.model.events import Event
+from vestnik.model.filters import Filter
 from vestnik.routing.propagation import FOREVER, Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
@@ -30,15 +31,17 @@ from vestnik.wire.messages import (
     NodeId,
     Notify,
     Publish,
+    Refusal,
     Refused,
+    Request,
+    Stored,
     Subscribe,
     Unadvertise,
+    Unknown,
     Unsubscribe,
 )
 
 Handler: TypeAlias = Callable[[Any, NodeId, float], list[Effect]]
-
-MICROS = 1_000_000
 
 
 class BrokerCore:
@@ -48,15 +51,14 @@ class BrokerCore:
     not number other events as it did those that others have seen.
     """
 
-    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER, stored: Iterable[Event] = ()) -> None:
+    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER, stored: Iterable[Append] = ()) -> None:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._acceptance = Acceptance(name, stored)
+        self._acceptance = Acceptance(name)
         self._arrivals = Arrivals()
-        self._unstored: set[tuple[str, str]] = set()  # source and id of what was taken and is not stored yet
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
         self._ways: dict[NodeId, NodeId] = {}  # over which neighbour a broker was heard from
@@ -77,6 +79,7 @@ class BrokerCore:
             Tick: self._tick,
             Appended: self._appended,
         }
+        self._recover(stored)
 
     def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         """What is to be done about a message from a neighbour, a local client, or the world, whose name is its own."""
@@ -86,34 +89,45 @@ class BrokerCore:
 
     def _publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         self._client(client)
-        effects: list[Effect] = []
+        refused: list[Refusal] = []
         taken: list[Event] = []
         for event in message.events:
             if self._acceptance.is_known(event):
-                if (event.source, event.id) not in self._unstored:
-                    effects.append(Send(client, Accepted(event.id)))
-            elif not self.router.conforms(client, event):
-                effects.append(Send(client, Refused(event.id, "it is outside of what this client advertised")))
-            else:
-                self._acceptance.note(event)
-                self._unstored.add((event.source, event.id))
-                if event.not_before is not None and event.not_before > now * MICROS:
-                    release = event.not_before / MICROS
-                    heapq.heappush(self._held, (release, next(self._holding), client, event))
-                    effects.append(Wake(release))
-                else:
-                    taken.append(event)
-        return effects + self._take(taken, client)
-
-    def _take(self, events: list[Event], client: NodeId) -> list[Effect]:
-        """Take events into their streams."""
-        return [Append(client, tuple([self._acceptance.stamped(event) for event in events]))] if events else []
+                continue
+            if not self.router.conforms(client, event):
+                refused.append(Refusal(event.id, "it is outside of what this client advertised"))
+                continue
+            self._acceptance.note(event)
+            taken.append(event if _release(event) > now else self._acceptance.stamped(event))
+        append = Append(client, tuple(taken), message.request, tuple(refused))
+        return [append] if taken or refused or message.request else []
 
     def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
-        client, events = message.client, message.events
-        self._unstored.difference_update([(event.source, event.id) for event in events])
-        answers = [Send(client, Accepted(event.id)) for event in events]
-        return [*self._route(Forward(events), client, now), *answers]
+        """Events are stored: those with a seq go further, the others wait for their time."""
+        what = message.what
+        going = tuple([event for event in what.events if event.seq is not None])
+        effects = self._route(Forward(going), what.client, now) if going else []
+        if len(going) < len(what.events):
+            effects += self._hold(what)
+        if what.request or what.refused:
+            effects.append(Send(what.client, Stored(what.request, what.refused)))
+        return effects
+
+    def _hold(self, what: Append) -> list[Effect]:
+        held = [event for event in what.events if event.seq is None]
+        for event in held:
+            heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
+        return [Wake(_release(event)) for event in held]
+
+    def _recover(self, stored: Iterable[Append]) -> None:
+        """Go on from what was stored; what was taken and has not got its seq is held."""
+        appends = list(stored)
+        released = {(event.source, event.id) for what in appends for event in what.events if event.seq is not None}
+        for what in appends:
+            for event in what.events:
+                self._acceptance.recover(event)
+            waiting = [event for event in what.events if (event.source, event.id) not in released]
+            self._hold(Append(what.client, tuple(waiting)))
 
     def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
         events = message.events
@@ -126,7 +140,7 @@ class BrokerCore:
         onward: dict[NodeId, list[Event]] = {}
         local: dict[NodeId, list[Delivery]] = {}
         for event in _by_priority(message.events):
-            if event.expires is not None and event.expires <= now * MICROS:
+            if has_expired(event, now):
                 effects.append(Note(event, sender, "expired"))
                 continue
             neighbours, subscriptions = self.router.targets(event, sender)
@@ -142,12 +156,12 @@ class BrokerCore:
 
     def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
-        numbers: dict[NodeId, list[tuple[str, int]]] = {}
+        numbers: dict[NodeId, list[tuple[int, int]]] = {}
         for name, wanted_as in subscriptions:
             client = self.clients.get(name)
             subscription = client and client.subscriptions.get(wanted_as)
             if subscription:
-                numbers.setdefault(name, []).append((wanted_as, subscription.number(event)))
+                numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event)))
         for name, pairs in numbers.items():
             if self.clients[name].connected:
                 local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
@@ -157,23 +171,23 @@ class BrokerCore:
     def _subscribe(self, message: Subscribe, client: NodeId, now: float) -> list[Effect]:
         unfit = self._unfit(client, message.name)
         if unfit:
-            return [Send(client, Refused(message.name, unfit))]
-        known, name, wanted = self._client(client), message.name, message.filter
-        source, expiry = Source(client, name), now + message.lease
-        self.router.subscribe(source, wanted, expiry)
-        subscription = known.subscriptions.get(name)
-        begun = subscription is None
-        if subscription is None:
-            subscription = known.subscriptions[name] = Subscription(wanted, message.keep)
-        elif subscription.filter != wanted:
-            self.router.unsubscribe(source, subscription.filter)
-            subscription.filter = wanted
-        subscription.leased = message.lease < FOREVER
-        return [*self._tell(now), Send(client, Accepted(name, begun))]
+            return _answer(client, message, Refused(message.request, unfit))
+        known, name = self._client(client), message.name
+        source, lease = Source(client, name), self._granted(message.lease)
+        self.router.subscribe(source, message.filter, now + lease)
+        before = known.subscriptions.get(name)
+        if before is not None and before.filter != message.filter:
+            self.router.unsubscribe(source, before.filter)
+        if before is None or before.epoch not in (message.epoch, message.afresh):
+            known.subscriptions[name] = Subscription(message)
+        else:
+            before.change(message)
+        accepted = Accepted(message.request, lease, known.subscriptions[name].epoch)
+        return [*self._tell(now), *_answer(client, message, accepted)]
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
-        return [*self._tell(now), Send(client, Accepted(message.name))]
+        return [*self._tell(now), *_answer(client, message, Accepted(message.request))]
 
     def _drop_subscription(self, client: NodeId, name: str) -> None:
         subscription = self._client(client).subscriptions.pop(name, None)
@@ -183,18 +197,23 @@ class BrokerCore:
     def _advertise(self, message: Advertise, client: NodeId, now: float) -> list[Effect]:
         unfit = self._unfit(client, message.name)
         if unfit:
-            return [Send(client, Refused(message.name, unfit))]
+            return _answer(client, message, Refused(message.request, unfit))
+        lease = self._granted(message.lease)
         self._client(client).advertisements[message.name] = message.lease < FOREVER
-        self.router.advertise(Source(client, message.name), message.filter, now + message.lease)
-        return [*self._tell(now), Send(client, Accepted(message.name))]
+        self.router.advertise(Source(client, message.name), message.filter, now + lease)
+        return [*self._tell(now), *_answer(client, message, Accepted(message.request, lease))]
 
     def _unadvertise(self, message: Unadvertise, client: NodeId, now: float) -> list[Effect]:
         self._drop_advertisement(client, message.name)
-        return [*self._tell(now), Send(client, Accepted(message.name))]
+        return [*self._tell(now), *_answer(client, message, Accepted(message.request))]
 
     def _drop_advertisement(self, client: NodeId, name: str) -> None:
         self._client(client).advertisements.pop(name, None)
         self.router.unadvertise(Source(client, name))
+
+    def _granted(self, lease: float) -> float:
+        """For how long something of a client lasts unless renewed."""
+        return min(lease, self.router.leases.length)
 
     def _unfit(self, client: NodeId, name: str) -> str:
         """Why a client cannot have something of this name; empty where it can."""
@@ -204,9 +223,9 @@ class BrokerCore:
 
     def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
         subscription = self._client(client).subscriptions.get(message.name)
-        if subscription is None:
-            return [Send(client, Refused(message.name, "there is no subscription of this name"))]
-        return [Send(client, answer) for answer in subscription.answer(message.name, message.after)]
+        if subscription is None or subscription.epoch != message.epoch:
+            return [Send(client, Unknown(message.name, message.epoch))]
+        return [Send(client, subscription.answer(message.after, now))]
 
     def _gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""
@@ -216,6 +235,8 @@ class BrokerCore:
         for name in [name for name, leased in client.advertisements.items() if not leased]:
             self._drop_advertisement(message.client, name)
         client.connected = False
+        if client.is_forgotten:
+            del self.clients[message.client]
         return self._tell(now)
 
     def _client(self, name: NodeId) -> Client:
@@ -259,21 +280,34 @@ class BrokerCore:
         effects: list[Effect] = []
         while self._held and self._held[0][0] <= now:
             _, _, client, event = heapq.heappop(self._held)
-            effects += self._take([event], client)
+            effects.append(Append(client, (self._acceptance.stamped(event),)))
+        if self._held:
+            effects.append(Wake(self._held[0][0]))
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
-            for source, _ in self.router.expire(now):
-                self._forget(source)
+            for source, wanted in self.router.expire(now):
+                self._forget(source, wanted)
             effects += (*self._tell(now), Wake(self._next_sweep))
         return effects
 
-    def _forget(self, source: Source) -> None:
+    def _forget(self, source: Source, wanted: Filter) -> None:
         """A subscription has expired; a client that has none left and is not there is forgotten."""
         client = self.clients.get(source.node)
-        if client is not None:
-            client.subscriptions.pop(source.name, None)
-            if not client.connected and not client.subscriptions:
+        subscription = client and client.subscriptions.get(source.name)
+        if client and subscription and subscription.filter == wanted:
+            del client.subscriptions[source.name]
+            if client.is_forgotten:
                 del self.clients[source.node]
+
+
+def _answer(client: NodeId, request: Request, answer: Accepted | Refused) -> list[Effect]:
+    """What a client is told, if it wants to know."""
+    return [Send(client, answer)] if request.request or isinstance(answer, Refused) else []
+
+
+def _release(event: Event) -> float:
+    """The time before which an event is to go no further."""
+    return 0.0 if event.not_before is None else event.not_before / MICROS
 
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from vestnik.model.events import Event
-from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.messages import Message, NodeId, Refusal
 
 
 class Send(Struct, frozen=True):
@@ -21,10 +21,16 @@ class Send(Struct, frozen=True):
 
 
 class Append(Struct, frozen=True):
-    """Store events that a local client published. The broker sends them on when it is told `Appended`."""
+    """Store events that a local client published, after all that came before. It comes back as `Appended`.
+
+    What has no seq yet is not to go further before its time. There may be no events, where it is only asked whether
+    earlier ones are stored. `request` and `refused` are for the answer to the client.
+    """
 
     client: NodeId
     events: tuple[Event, ...]
+    request: int = 0
+    refused: tuple[Refusal, ...] = ()
 
 
 class Wake(Struct, frozen=True):
@@ -70,7 +76,6 @@ class Tick(Message, frozen=True):
 
 
 class Appended(Message, frozen=True):
-    """These events of a local client are stored."""
+    """This is stored."""
 
-    client: NodeId
-    events: tuple[Event, ...]
+    what: Append

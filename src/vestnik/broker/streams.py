@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 
 from vestnik.model.events import Event, Pair
 
@@ -13,18 +12,12 @@ _WHOLE_WINDOW = (1 << WINDOW) - 1
 
 
 class Acceptance:
-    """Gives events their stream and seq, and knows those that a source has published before.
+    """Gives events their stream and seq, and knows those that a source has published before."""
 
-    A broker that begins anew is given what it has `stored`, and goes on from there.
-    """
-
-    def __init__(self, broker: str, stored: Iterable[Event] = ()) -> None:
+    def __init__(self, broker: str) -> None:
         self._broker = broker
         self._last: dict[str, int] = {}
         self._ids: dict[str, OrderedDict[str, None]] = {}
-        for event in stored:
-            self.note(event)
-            self._last[event.source] = event.seq or 0
 
     def is_known(self, event: Event) -> bool:
         return event.id in self._ids.get(event.source, ())
@@ -35,6 +28,11 @@ class Acceptance:
         ids[event.id] = None
         if len(ids) > WINDOW:
             ids.popitem(last=False)
+
+    def recover(self, event: Event) -> None:
+        """Go on from an event that was stored in an earlier life."""
+        self.note(event)
+        self._last[event.source] = max(self._last.get(event.source, 0), event.seq or 0)
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append
 from vestnik.lab.overlay import Routing
 from vestnik.lab.plays import SEED, Play
-from vestnik.model.events import Event
 from vestnik.session.session import Session
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link, Uniform
@@ -54,7 +54,7 @@ def _network(play: Play, routing: Routing) -> Network:
     """A network in which all have said what they offer and want, and that has settled."""
     parents = play.topology.parents
 
-    def broker(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+    def broker(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
         return BrokerCore(name, routing.router(parents[name]), FOREVER, stored)
 
     def session(name: NodeId) -> Session:

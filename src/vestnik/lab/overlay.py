@@ -70,7 +70,7 @@ class Overlay:
             if type(effect) is Send:
                 self._send(broker, effect.to, effect.message)
             elif type(effect) is Append:
-                self._queue.append((broker, Appended(effect.client, effect.events), broker))
+                self._queue.append((broker, Appended(effect), broker))
 
     def _send(self, sender: NodeId, to: NodeId, message: Message) -> None:
         if to not in self.brokers:

@@ -9,7 +9,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.advertisements import Gated
 from vestnik.routing.hierarchical import Hierarchical
-from vestnik.routing.propagation import Leases, Propagation, Source
+from vestnik.routing.propagation import Leases, Propagation, Source, expired
 from vestnik.routing.reductions import Entry, Strategy
 from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
@@ -29,9 +29,11 @@ class Router:
 
     def __init__(self, strategy: Strategy, leases: Leases = Leases()) -> None:  # noqa: B008  # a frozen value
         self._strategy = strategy
-        self._leases = leases
+        self.leases = leases
         self.subscriptions = Propagation(strategy, leases)
         self.advertised: dict[Source, Filter] = {}  # by local clients
+        self._advertised_until: dict[Source, float] = {}
+        self._idle_until: dict[Source, float] = {}  # subscriptions that want nothing, and are in no table
         self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
 
     @property
@@ -54,16 +56,22 @@ class Router:
     def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
         """A local client subscribes, or renews its subscription."""
         self.subscriptions.add(self._entry(source, wanted), source, expiry)
+        if not wanted.region:
+            self._idle_until[source] = expiry
 
     def unsubscribe(self, source: Source, wanted: Filter) -> None:
         self.subscriptions.remove(self._entry(source, wanted), source)
+        if not wanted.region:
+            self._idle_until.pop(source, None)
 
     def advertise(self, source: Source, offered: Filter, expiry: float) -> None:
         """A local client says what it is going to publish."""
         self.advertised[source] = offered
+        self._advertised_until[source] = expiry
 
     def unadvertise(self, source: Source) -> None:
         self.advertised.pop(source, None)
+        self._advertised_until.pop(source, None)
 
     def conforms(self, client: NodeId, event: Event) -> bool:
         """Whether a local client may publish `event`."""
@@ -78,12 +86,21 @@ class Router:
                 self.subscriptions.remove(_entry_of(interest), Source(sender))
 
     def expire(self, now: float) -> list[tuple[Source, Filter]]:
-        """Drop what has expired, and heal what neighbours were told; the local subscriptions that are gone."""
+        """Drop what has expired, and heal what neighbours were told; the local subscriptions that are gone.
+
+        They are given with the filter: the subscription may have another by now, which is not gone.
+        """
+        latest = now + self.leases.length
+        for source in expired(self._advertised_until, now, latest):
+            self.unadvertise(source)
         gone = self.subscriptions.expire(now)
         for entry, source in gone:
             self.subscriptions.remove(entry, source)
+        idle = expired(self._idle_until, now, latest)
+        for source in idle:
+            del self._idle_until[source]
         self.subscriptions.audit(now)
-        return [(source, entry.filter) for entry, source in gone if source.name]
+        return [*((s, entry.filter) for entry, s in gone if s.name), *((s, Filter.none()) for s in idle)]
 
     def flush(self, now: float) -> Iterator[Told]:
         """What is to be told to neighbours since the last time."""
@@ -107,7 +124,7 @@ class Router:
 
     def _until(self, interest: Interest, now: float) -> float:
         """How long a neighbour is believed: no longer than any lease lasts."""
-        return now + min(interest.lease, self._leases.length)
+        return now + min(interest.lease, self.leases.length)
 
     def _entry(self, source: Source, wanted: Filter) -> Entry:
         return Entry(wanted, f"{source.node}/{source.name}" if self._strategy.tagged else "")
@@ -156,11 +173,12 @@ class AdvertisingRouter(Router):
     def expire(self, now: float) -> list[tuple[Source, Filter]]:
         for entry, source in self.advertisements.expire(now):
             if source.name:
-                self.unadvertise(source)
+                self.advertisements.remove(entry, source)
             else:
                 self._withdraw(entry, source.node)
+        gone = super().expire(now)
         self.advertisements.audit(now)
-        return super().expire(now)
+        return gone
 
     def flush(self, now: float) -> Iterator[Told]:
         for neighbour, update in self.advertisements.flush(now):

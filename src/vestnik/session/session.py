@@ -2,117 +2,77 @@
 
 Notifications are handed over in the order of their numbers, each once. Where numbers are missing the broker is asked
 for them at once; what it no longer has is said to be lost. With a checking strategy the broker is also asked in
-between, since what is lost at the end leaves no gap to be seen.
+between, since what is lost at the end leaves no gap to be seen. What is requested is said again until it is answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from msgspec import Struct
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Literal, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.session.acts import Act, Alarm, Anew, Done, Hand, Say
+from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
+from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import (
     Accepted,
     Advertise,
     Answer,
     Ask,
     Delivery,
-    Gap,
     Message,
     Notify,
     Publish,
     Refused,
+    Request,
+    Stored,
     Subscribe,
     Unadvertise,
+    Unknown,
     Unsubscribe,
 )
 
-FOREVER = float("inf")
 PATIENCE = 5.0
 """Seconds after which a question that was not answered is asked again."""
 
-
-class Say(Struct, frozen=True):
-    """Send a message to the broker."""
-
-    message: Message
+RENEWALS = 3
+"""How often something is renewed within its lease, unless the session has a time of its own for it."""
 
 
-class Hand(Struct, frozen=True):
-    """Hand an event to the application, for these subscriptions with these numbers."""
+class Errand(NamedTuple):
+    """Something to be done later."""
 
-    event: Event
-    numbers: tuple[tuple[str, int], ...]
-
-
-class Lost(Struct, frozen=True):
-    """Tell the application that notifications with these numbers are lost, both ends included."""
-
-    name: str
-    first: int
-    last: int
+    what: Literal["renew", "offer", "check", "ask", "repeat"]
+    about: str | int  # the name of a subscription or of an advertisement, or the number of a request
 
 
-class Anew(Struct, frozen=True):
-    """Tell the application that the broker had forgotten a subscription: its numbers begin again at 1."""
-
-    name: str
-
-
-class Done(Struct, frozen=True):
-    """Tell the application that the broker has done what it asked for, or refused it for a reason."""
-
-    what: str
-    reason: str = ""
-
-
-class Alarm(Struct, frozen=True):
-    """Call `wake` at this time or soon after."""
-
-    at: float
-
-
-Act: TypeAlias = Say | Hand | Lost | Anew | Done | Alarm
-
-
-class _Subscription:
-    """What a client knows of one of its subscriptions."""
-
-    def __init__(self, wanted: Filter, lease: float, keep: int, checking: Checking | None) -> None:
-        self.filter = wanted
-        self.lease = lease
-        self.keep = keep
-        self.last = 0  # all up to this number was handed over or is lost
-        self.early: dict[int, Event] = {}  # what came before its turn
-        self.missed = 0  # how many had to be asked for since the last check
-        self.checking = checking
-        self.interval = checking.first if checking is not None else FOREVER
-        self.check_at = FOREVER
-        self.renew_at = FOREVER
-        self.ask_again_at = FOREVER  # where a question is open
-
-    @property
-    def due(self) -> float:
-        return min(self.check_at, self.renew_at, self.ask_again_at)
+Subject: TypeAlias = tuple[str, str | int]
+"""What a request is about: a subscription or an advertisement by its name, or some events."""
 
 
 class Session:
-    """One client of one broker. Subscriptions with a lease are renewed every `refresh` seconds.
+    """One client of one broker. What has a lease is renewed every `refresh` seconds, or as often as the lease needs.
 
-    `uniform(a, b)` draws a number: strategies of checking may want one, and renewals are spread by a tenth.
+    `uniform(a, b)` draws a number: for epochs that no earlier life of this client has used, for strategies of checking
+    that want one, and to spread renewals by a tenth.
     """
 
     def __init__(self, name: str, uniform: Callable[[float, float], float], refresh: float = FOREVER) -> None:
         self.name = name
         self._uniform = uniform
         self._refresh = refresh
-        self._subscriptions: dict[str, _Subscription] = {}
-        self._advertisements: dict[str, tuple[Filter, float]] = {}
-        self._renew_offers_at = FOREVER
+        self._subscriptions: dict[str, Subscription] = {}
+        self._by_epoch: dict[int, Subscription] = {}  # by the numbering that there is, and that there may be
+        self._advertisements: dict[str, Advertise] = {}
+        self._requests: dict[int, Request] = {}  # that are not answered
+        self._about: dict[Subject, int] = {}  # the last of them about each
+        self._count = count(1)
+        self._epochs = count(int(uniform(1, 2**52)))
+        self._agenda: Agenda[Errand] = Agenda()
+        self._alarm_at = FOREVER
 
     # --- what the application wants ---
 
@@ -126,155 +86,224 @@ class Session:
         keep: int = 0,
         checking: Checking | None = None,
     ) -> list[Act]:
-        """Subscribe under a name, or change the filter of the subscription that has it."""
+        """Subscribe under a name, or change the subscription that has it."""
         known = self._subscriptions.get(name)
         if known is None:
-            known = self._subscriptions[name] = _Subscription(wanted, lease, keep, checking)
-        known.filter = wanted
-        if checking is not None:
-            known.check_at = now + known.interval
-        return [self._say_subscription(name, known, now), *self._alarm()]
+            known = self._subscriptions[name] = Subscription(name, self._new_epoch())
+            self._by_epoch[known.afresh] = known
+        known.filter, known.lease, known.keep = wanted, lease, keep
+        if known.checking != checking:
+            known.checking = checking
+            self._agenda.drop(Errand("check", name))
+            if checking is not None:
+                known.interval = checking.first
+                self._agenda.put(Errand("check", name), now + known.interval)
+        return [self._say_subscription(known, now), *self._alarm()]
 
-    def unsubscribe(self, name: str) -> list[Act]:
-        self._subscriptions.pop(name, None)
-        return [Say(Unsubscribe(name))]
+    def unsubscribe(self, name: str, now: float) -> list[Act]:
+        known = self._subscriptions.pop(name, None)
+        if known is not None:
+            for epoch in (known.epoch, known.afresh):
+                self._by_epoch.pop(epoch, None)
+            for what in ("renew", "check", "ask"):
+                self._agenda.drop(Errand(what, name))
+        return [self._request(Unsubscribe(name, request=next(self._count)), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
-        self._advertisements[name] = offered, lease
-        if lease < FOREVER:
-            self._renew_offers_at = min(self._renew_offers_at, self._next_renewal(now))
-        return [Say(Advertise(name, offered, lease)), *self._alarm()]
+        """Advertise under a name, or change the advertisement that has it."""
+        self._advertisements[name] = Advertise(name, offered, lease)
+        return [self._say_advertisement(name, now), *self._alarm()]
 
-    def unadvertise(self, name: str) -> list[Act]:
+    def unadvertise(self, name: str, now: float) -> list[Act]:
         self._advertisements.pop(name, None)
-        return [Say(Unadvertise(name))]
+        self._agenda.drop(Errand("offer", name))
+        return [self._request(Unadvertise(name, request=next(self._count)), now), *self._alarm()]
 
-    def publish(self, *events: Event) -> list[Act]:
-        return [Say(Publish(events))]
+    def publish(self, events: Iterable[Event], now: float, *, answered: bool = True) -> list[Act]:
+        """Publish; where it shall not be `answered`, what is lost on the way is lost."""
+        if not answered:
+            return [Say(Publish(tuple(events)))]
+        return [self._request(Publish(tuple(events), request=next(self._count)), now), *self._alarm()]
 
     def resume(self, now: float) -> list[Act]:
-        """Say everything again to a broker that may have forgotten it, and ask for what was missed meanwhile."""
-        acts: list[Act] = [Say(Advertise(name, *offer)) for name, offer in self._advertisements.items()]
-        for name, known in self._subscriptions.items():
-            acts.append(self._say_subscription(name, known, now))
-            acts += self._ask(name, known, now)
+        """Say everything again to a broker that may have forgotten it, and ask for what was missed meanwhile.
+
+        Alarms that came while there was no broker may have been ignored.
+        """
+        self._alarm_at = FOREVER
+        acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
+        for known in self._subscriptions.values():
+            acts.append(self._say_subscription(known, now))
+            if known.epoch:
+                self._agenda.drop(Errand("ask", known.name))
+                acts += self._ask(known, now)
+        acts += [
+            self._request(r, now) for r in list(self._requests.values()) if not isinstance(r, Subscribe | Advertise)
+        ]
         return acts + self._alarm()
 
     # --- what is heard ---
 
     def handle(self, message: Message, now: float) -> list[Act]:
+        return self._heard(message, now) + self._alarm()
+
+    def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
             case Notify(deliveries):
                 return [act for delivery in deliveries for act in self._take(delivery, now)]
-            case Gap(name, _, last):
-                return self._skip(name, last)
-            case Answer(name, last, kept):
-                return self._answered(name, last, kept, now)
-            case Accepted(what, begun):
-                return [*(self._begin(what) if begun else ()), Done(what)]
-            case Refused(what, reason):
-                return [Done(what, reason)]
+            case Answer(epoch, last, kept):
+                return self._answered(epoch, last, kept, now)
+            case Unknown(name, epoch):
+                return self._forgotten(name, epoch, now)
+            case Accepted(request, lease, epoch):
+                return [*self._follow(epoch), *self._accepted(request, lease, now)]
+            case Refused(request, reason):
+                return [*self._done(request, reason)]
+            case Stored(request, refused):
+                done = self._done(request) or [Done(Publish(()))]
+                return [Done(act.what, "", refused) for act in done if refused or act.what.request]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
 
-    def _begin(self, name: str) -> list[Act]:
-        """The broker numbers a subscription from 1; where it did before, it has forgotten it in between."""
-        known = self._subscriptions.get(name)
-        if known is None or not (known.last or known.early):
+    def _follow(self, epoch: int) -> list[Act]:
+        """Where the broker has begun to number a subscription anew, begin too."""
+        known = self._by_epoch.get(epoch)
+        if known is None or epoch == known.epoch:
             return []
-        known.last = 0
-        known.early.clear()
-        return [Anew(name)]
+        acts: list[Act] = [Anew(known.name)] if known.epoch else []
+        self._by_epoch.pop(known.epoch, None)
+        known.begin(self._new_epoch())
+        self._by_epoch[known.afresh] = known
+        return acts
 
     def _take(self, delivery: Delivery, now: float) -> list[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
-        in_turn: list[tuple[str, int]] = []
+        begun: list[Act] = []
+        in_turn: list[Subscription] = []
         questions: list[Act] = []
-        for name, number in delivery.numbers:
-            known = self._subscriptions.get(name)
-            if known is None or number <= known.last:
+        for epoch, number in delivery.numbers:
+            begun += self._follow(epoch)
+            known = self._by_epoch.get(epoch)
+            if known is None:
                 continue
-            if number == known.last + 1:
-                known.last = number
-                in_turn.append((name, number))
-            else:
-                known.early[number] = delivery.event
-                questions += self._ask(name, known, now)
-        acts: list[Act] = [Hand(delivery.event, tuple(in_turn))] if in_turn else []
-        for name, _ in in_turn:
-            acts += self._catch_up(name)
-        return acts + questions
+            if known.take(number, delivery.event):
+                in_turn.append(known)
+            elif number > known.last:
+                questions += self._ask(known, now)
+        handed: list[Act] = []
+        if in_turn:
+            handed.append(Hand(delivery.event, tuple([(known.name, known.last) for known in in_turn])))
+        for known in in_turn:
+            handed += known.catch_up()
+        return begun + handed + questions
 
-    def _catch_up(self, name: str) -> list[Act]:
-        """Hand over what came early and is in turn now."""
-        known = self._subscriptions[name]
-        acts: list[Act] = []
-        while known.last + 1 in known.early:
-            known.last += 1
-            acts.append(Hand(known.early.pop(known.last), ((name, known.last),)))
-        return acts
-
-    def _ask(self, name: str, known: _Subscription, now: float) -> list[Act]:
+    def _ask(self, known: Subscription, now: float) -> list[Act]:
         """Ask for what is missing, unless that was asked already."""
-        if now < known.ask_again_at < FOREVER:
+        errand = Errand("ask", known.name)
+        if errand in self._agenda:
             return []
-        known.ask_again_at = now + PATIENCE
-        return [Say(Ask(name, known.last)), *self._alarm()]
+        self._agenda.put(errand, now + PATIENCE)
+        return [Say(Ask(known.name, known.epoch, known.last))]
 
-    def _skip(self, name: str, last: int) -> list[Act]:
-        """The broker has nothing up to `last` any more: of this, what is not here is lost for good."""
-        known = self._subscriptions.get(name)
-        acts: list[Act] = []
-        while known is not None and known.last < last:
-            next_here = min([number for number in known.early if number <= last], default=last + 1)
-            if next_here > known.last + 1:
-                acts.append(Lost(name, known.last + 1, next_here - 1))
-                known.missed += next_here - 1 - known.last
-                known.last = next_here - 1
-            acts += self._catch_up(name)
-        return acts
-
-    def _answered(self, name: str, last: int, kept: tuple[Delivery, ...], now: float) -> list[Act]:
-        known = self._subscriptions.get(name)
+    def _answered(self, epoch: int, last: int, kept: tuple[Delivery, ...], now: float) -> list[Act]:
+        known = self._by_epoch.get(epoch)
         if known is None:
             return []
-        known.ask_again_at = FOREVER
-        acts = self._begin(name) if last < known.last else []
-        before = known.last
-        for delivery in kept:
-            acts += self._take(delivery, now)
-        known.missed += known.last - before
-        if known.checking is not None and known.check_at == FOREVER:
+        acts = self._follow(epoch)
+        self._agenda.drop(Errand("ask", known.name))
+        acts += known.close(last, {number: delivery.event for delivery in kept for _, number in delivery.numbers})
+        check = Errand("check", known.name)
+        if known.checking is not None and check not in self._agenda:
             known.interval = known.checking.next(known.interval, known.missed, self._uniform)
             known.missed = 0
-            known.check_at = now + known.interval
-        return acts + self._alarm()
+            self._agenda.put(check, now + known.interval)
+        return acts
+
+    def _forgotten(self, name: str, epoch: int, now: float) -> list[Act]:
+        """The broker does not know a subscription that it was asked about."""
+        known = self._by_epoch.get(epoch) or self._subscriptions.get(name)
+        if known is None or known.epoch != epoch:
+            return []
+        self._agenda.drop(Errand("ask", name))
+        return [self._say_subscription(known, now)]
+
+    def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
+        done = self._done(request)
+        if lease < FOREVER:
+            for act in done:
+                match act.what:
+                    case Subscribe(name) if name in self._subscriptions:
+                        self._renew_later(Errand("renew", name), lease, now)
+                    case Advertise(name) if name in self._advertisements:
+                        self._renew_later(Errand("offer", name), lease, now)
+        return [*done]
+
+    def _done(self, number: int, reason: str = "") -> list[Done]:
+        request = self._requests.pop(number, None)
+        if request is None:
+            return []
+        self._agenda.drop(Errand("repeat", number))
+        self._about.pop(_about(request), None)
+        return [Done(request, reason)]
 
     # --- time ---
 
     def wake(self, now: float) -> list[Act]:
         """Do what is due."""
+        self._alarm_at = FOREVER
         acts: list[Act] = []
-        for name, known in self._subscriptions.items():
-            if known.renew_at <= now:
-                acts.append(self._say_subscription(name, known, now))
-            if known.check_at <= now:
-                known.check_at = FOREVER
-                acts += self._ask(name, known, now)
-            elif known.ask_again_at <= now:
-                acts += self._ask(name, known, now)
-        if self._renew_offers_at <= now:
-            self._renew_offers_at = self._next_renewal(now)
-            acts += [Say(Advertise(name, *o)) for name, o in self._advertisements.items() if o[1] < FOREVER]
+        for errand in list(self._agenda.due(now)):
+            match errand:
+                case Errand("repeat", int(number)):
+                    acts += [self._request(request, now) for request in [self._requests.get(number)] if request]
+                case Errand("renew", str(name)):
+                    acts.append(self._say_subscription(self._subscriptions[name], now))
+                case Errand("offer", str(name)):
+                    acts.append(self._say_advertisement(name, now))
+                case Errand(_, str(name)):
+                    acts += self._ask(self._subscriptions[name], now)
         return acts + self._alarm()
 
-    def _say_subscription(self, name: str, known: _Subscription, now: float) -> Say:
-        if known.lease < FOREVER:
-            known.renew_at = self._next_renewal(now)
-        return Say(Subscribe(name, known.filter, known.lease, known.keep))
+    def _say_subscription(self, known: Subscription, now: float) -> Say:
+        self._renew_later(Errand("renew", known.name), known.lease, now)
+        return self._request(known.message(next(self._count)), now)
 
-    def _next_renewal(self, now: float) -> float:
-        return now + self._refresh * self._uniform(0.9, 1.0)
+    def _say_advertisement(self, name: str, now: float) -> Say:
+        offer = self._advertisements[name]
+        self._renew_later(Errand("offer", name), offer.lease, now)
+        return self._request(Advertise(name, offer.filter, offer.lease, request=next(self._count)), now)
+
+    def _request(self, request: Request, now: float) -> Say:
+        """Say something until it is answered, or something else is said about the same."""
+        number, about = request.request, _about(request)
+        before = self._about.get(about, number)
+        self._requests.pop(before, None)
+        self._agenda.drop(Errand("repeat", before))
+        self._about[about] = number
+        self._requests[number] = request
+        self._agenda.put(Errand("repeat", number), now + PATIENCE)
+        return Say(request)
+
+    def _renew_later(self, errand: Errand, lease: float, now: float) -> None:
+        if lease < FOREVER:
+            every = self._refresh if self._refresh < lease else lease / RENEWALS
+            self._agenda.put(errand, now + every * self._uniform(0.9, 1.0))
 
     def _alarm(self) -> list[Act]:
-        due = min([self._renew_offers_at, *(known.due for known in self._subscriptions.values())])
-        return [Alarm(due)] if due < FOREVER else []
+        """Where something is due earlier than is known."""
+        at = self._agenda.next
+        if at >= self._alarm_at:
+            return []
+        self._alarm_at = at
+        return [Alarm(at)]
+
+    def _new_epoch(self) -> int:
+        return next(self._epochs)
+
+
+def _about(request: Request) -> Subject:
+    match request:
+        case Subscribe(name) | Unsubscribe(name):
+            return "subscription", name
+        case Advertise(name) | Unadvertise(name):
+            return "advertisement", name
+    return "events", request.request

@@ -12,7 +12,8 @@ from typing import Protocol, TypeAlias
 
 from vestnik.broker.effects import Append, Appended, Effect, Note, Send, Tick, Wake
 from vestnik.model.events import Event
-from vestnik.session.session import Act, Alarm, Anew, Done, Hand, Lost, Say, Session
+from vestnik.session.acts import Act, Alarm, Anew, Done, Hand, Lost, Say
+from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
@@ -28,7 +29,7 @@ class Core(Protocol):
     def handle(self, message: Message, sender: NodeId, now: float) -> Iterable[Effect]: ...
 
 
-Disk: TypeAlias = list[Event]
+Disk: TypeAlias = list[Append]
 """What a broker has stored, in order. It outlives crashes."""
 
 
@@ -101,6 +102,7 @@ class BrokerHost(Host):
         self.disk = disk
         self.channels: dict[NodeId, Channel] = {}
         self._disk_delay = disk_delay
+        self._disk_free_at = 0.0
         self._handle = core.handle
 
     def take(self, message: Message, sender: NodeId) -> None:
@@ -130,17 +132,19 @@ class BrokerHost(Host):
         match effect:
             case Append(client, events):
                 for event in events:
-                    world.record(Published(now, client, event))
-                self._kernel.at(now + self._disk_delay(), self._stored, Appended(client, events))
+                    if event.seq is not None:
+                        world.record(Published(now, client, event))
+                self._disk_free_at = max(self._disk_free_at, now + self._disk_delay())
+                self._kernel.at(self._disk_free_at, self._stored, effect)
             case Wake(at):
                 self._wake_at(at)
             case Note(event, _, reason):
                 world.record(Dropped(now, self.name, event, reason))
 
-    def _stored(self, message: Appended) -> None:
+    def _stored(self, what: Append) -> None:
         if self.is_up:
-            self.disk += message.events
-            self.take(message, self.name)
+            self.disk.append(what)
+            self.take(Appended(what), self.name)
 
 
 class ClientHost(Host):
@@ -150,7 +154,6 @@ class ClientHost(Host):
         super().__init__(name, world)
         self.session = session
         self.channel: Channel | None = None
-        self._unanswered: dict[str, Event] = {}  # publications by id
 
     def take(self, message: Message, sender: NodeId) -> None:
         self.perform(self.session.handle(message, self._kernel.now))
@@ -170,10 +173,11 @@ class ClientHost(Host):
                     self._say(message)
                 case Alarm(at):
                     self._wake_at(at)
-                case Done(what, reason):
-                    answered = self._unanswered.pop(what, None)
-                    if answered is not None and reason:
-                        world.record(Rejected(now, self.name, answered, reason))
+                case Done(Publish(events), _, refused) if refused:
+                    reasons = {refusal.id: refusal.reason for refusal in refused}
+                    for event in events:
+                        if event.id in reasons:
+                            world.record(Rejected(now, self.name, event, reasons[event.id]))
                 case Lost(name, first, last):
                     world.record(records.Lost(now, self.name, name, first, last))
                 case Anew(name):
@@ -186,6 +190,4 @@ class ClientHost(Host):
         world.sent[kind] = world.sent.get(kind, 0) + 1
         if world.all_sent:
             world.note_sent(self.name, self.channel.receiver, message)
-        if isinstance(message, Publish):
-            self._unanswered.update((event.id, event) for event in message.events)
         self.channel.send(message)

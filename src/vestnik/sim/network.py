@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias
 
-from vestnik.broker.effects import Gone, LinkDown, LinkUp
+from vestnik.broker.effects import Append, Gone, LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.session import Session
@@ -30,8 +30,8 @@ from vestnik.trace.records import (
 )
 from vestnik.wire.messages import NodeId
 
-MakeCore: TypeAlias = Callable[[NodeId, Sequence[Event]], Core]
-"""A broker by its name, with the events that it stored in earlier lives."""
+MakeCore: TypeAlias = Callable[[NodeId, Sequence[Append]], Core]
+"""A broker by its name, with what it stored in earlier lives."""
 MakeSession: TypeAlias = Callable[[NodeId], Session]
 
 PERFECT = Link()
@@ -143,7 +143,7 @@ class Network:
         del self.wanted[client, name]
         self.world.record(Unsubscribed(self.now, client, name))
         host = self.clients[client]
-        host.perform(host.session.unsubscribe(name))
+        host.perform(host.session.unsubscribe(name, self.now))
 
     def advertise(self, client: NodeId, name: str, offered: Filter, *, lease: float = FOREVER) -> None:
         if self.offered.get((client, name)) != offered:
@@ -156,11 +156,11 @@ class Network:
         del self.offered[client, name]
         self.world.record(Unadvertised(self.now, client, name))
         host = self.clients[client]
-        host.perform(host.session.unadvertise(name))
+        host.perform(host.session.unadvertise(name, self.now))
 
     def publish(self, client: NodeId, *events: Event) -> None:
         host = self.clients[client]
-        host.perform(host.session.publish(*events))
+        host.perform(host.session.publish(events, self.now))
 
     # --- faults ---
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from random import Random
 
 from vestnik.broker.core import BrokerCore
@@ -39,7 +40,8 @@ def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
 
 def sessions_of(scenario: Scenario) -> MakeSession:
     refresh = scenario.leases.refresh if scenario.leases is not None else FOREVER
-    return lambda name: Session(name, random_of(scenario, f"session of {name}").uniform, refresh)
+    lives = count()
+    return lambda name: Session(name, random_of(scenario, f"session {next(lives)} of {name}").uniform, refresh)
 
 
 def random_of(scenario: Scenario, purpose: str) -> Random:

@@ -62,29 +62,39 @@ class Addressed(Message, frozen=True):
 # --- from a client to its broker ---
 
 
-class Publish(Message, frozen=True):
-    """Events. The broker answers each with Accepted or Refused, naming its id."""
+class Request(Message, frozen=True, kw_only=True):
+    """The broker answers, naming the number of the request. One without a number is not answered."""
+
+    request: int = 0
+
+
+class Publish(Request, frozen=True):
+    """Events. Answered by Stored."""
 
     events: tuple[Event, ...]
 
 
-class Subscribe(Message, frozen=True):
+class Subscribe(Request, frozen=True):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
-    The broker keeps the last `keep` notifications, so that the client may ask for them again.
+    `epoch` is the numbering that the client has seen so far. Where the broker knows neither it nor `afresh`, it begins
+    the numbering `afresh`, at 1; a client never uses one for two. The last `keep` notifications are kept, so that the
+    client may ask for them again.
     """
 
     name: str
     filter: Filter
     lease: float = float("inf")
     keep: int = 0
+    epoch: int = 0
+    afresh: int = 0
 
 
-class Unsubscribe(Message, frozen=True):
+class Unsubscribe(Request, frozen=True):
     name: str
 
 
-class Advertise(Message, frozen=True):
+class Advertise(Request, frozen=True):
     """Say under a name what is going to be published, renew it, or change it."""
 
     name: str
@@ -92,14 +102,15 @@ class Advertise(Message, frozen=True):
     lease: float = float("inf")
 
 
-class Unadvertise(Message, frozen=True):
+class Unadvertise(Request, frozen=True):
     name: str
 
 
 class Ask(Message, frozen=True):
-    """Is there anything in a subscription after number `after`? Answered by Answer, after Gap for what is not kept."""
+    """Is there anything in a subscription after number `after`? Answered by Answer or Unknown."""
 
     name: str
+    epoch: int
     after: int
 
 
@@ -107,10 +118,13 @@ class Ask(Message, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """An event, with the subscriptions that wanted it and its number in each. Numbers start at 1 and have no gaps."""
+    """An event, with the numberings of the subscriptions that wanted it and its number in each.
+
+    Numbers start at 1 and have no gaps.
+    """
 
     event: Event
-    numbers: tuple[tuple[str, int], ...]
+    numbers: tuple[tuple[int, int], ...]
 
 
 class Notify(Message, frozen=True):
@@ -118,31 +132,45 @@ class Notify(Message, frozen=True):
 
 
 class Answer(Message, frozen=True):
-    """The answer to Ask: the last number given out in the subscription, and what is kept of those asked for."""
+    """The answer to Ask: the last number given out, and what there is of those asked for. The others are lost."""
 
-    name: str
+    epoch: int
     last: int
     kept: tuple[Delivery, ...] = ()
 
 
-class Gap(Message, frozen=True):
-    """Notifications with these numbers, both ends included, are lost."""
+class Unknown(Message, frozen=True):
+    """The answer to Ask where there is no such numbering: the client should subscribe again."""
 
     name: str
-    first: int
-    last: int
+    epoch: int
 
 
 class Accepted(Message, frozen=True):
-    """What was asked for is done: `what` is the id of an event, or the name of a subscription or advertisement.
+    """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
-    `begun` says of a subscription that it was not there: its numbers begin at 1.
+    Of a subscription it names the numbering.
     """
 
-    what: str
-    begun: bool = False
+    request: int
+    lease: float = float("inf")
+    epoch: int = 0
 
 
 class Refused(Message, frozen=True):
-    what: str
+    request: int
     reason: str
+
+
+class Refusal(Struct, frozen=True):
+    """Why an event was not taken."""
+
+    id: str
+    reason: str
+
+
+class Stored(Message, frozen=True):
+    """The answer to Publish: all events are stored, but those refused. Duplicates were stored before."""
+
+    request: int
+    refused: tuple[Refusal, ...] = ()

@@ -1,0 +1,57 @@
+"""What a client session wants done: it does nothing itself."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from vestnik.model.events import Event
+from vestnik.wire.messages import Message, Refusal, Request
+
+
+class Say(Struct, frozen=True):
+    """Send a message to the broker."""
+
+    message: Message
+
+
+class Hand(Struct, frozen=True):
+    """Hand an event to the application, for these subscriptions with these numbers."""
+
+    event: Event
+    numbers: tuple[tuple[str, int], ...]
+
+
+class Lost(Struct, frozen=True):
+    """Tell the application that notifications with these numbers are lost, both ends included."""
+
+    name: str
+    first: int
+    last: int
+
+
+class Anew(Struct, frozen=True):
+    """Tell the application that the broker had forgotten a subscription: its numbers begin again at 1."""
+
+    name: str
+
+
+class Done(Struct, frozen=True):
+    """Tell the application that the broker has done what it asked for, or refused it for a reason.
+
+    Of a publication, single events may be refused.
+    """
+
+    what: Request
+    reason: str = ""
+    refused: tuple[Refusal, ...] = ()
+
+
+class Alarm(Struct, frozen=True):
+    """Call `wake` at this time or soon after."""
+
+    at: float
+
+
+Act: TypeAlias = Say | Hand | Lost | Anew | Done | Alarm

@@ -1,0 +1,70 @@
+"""What a client knows of one of its subscriptions, and the order in which its notifications are handed over."""
+
+from __future__ import annotations
+
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.session.acts import Act, Hand, Lost
+from vestnik.session.checking import Checking
+from vestnik.wire.messages import Subscribe
+
+
+class Subscription:
+    """Of the numbering `epoch`, all up to `last` was handed over or is lost; `early` is what came before its turn.
+
+    Where the broker forgets the numbering it begins that of `afresh`.
+    """
+
+    def __init__(self, name: str, afresh: int) -> None:
+        self.name = name
+        self.filter = Filter.none()
+        self.lease = 0.0
+        self.keep = 0
+        self.epoch = 0
+        self.afresh = afresh
+        self.last = 0
+        self.early: dict[int, Event] = {}
+        self.checking: Checking | None = None
+        self.interval = 0.0
+        self.missed = 0  # how many had to be asked for since the last check
+
+    def message(self, request: int) -> Subscribe:
+        epochs = self.epoch, self.afresh
+        return Subscribe(self.name, self.filter, self.lease, self.keep, *epochs, request=request)
+
+    def begin(self, afresh: int) -> None:
+        """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
+        self.epoch, self.afresh = self.afresh, afresh
+        self.last = 0
+        self.early.clear()
+
+    def take(self, number: int, event: Event) -> bool:
+        """Whether a notification is in turn; one that is early is kept."""
+        if number == self.last + 1:
+            self.last = number
+            return True
+        if number > self.last:
+            self.early[number] = event
+        return False
+
+    def catch_up(self) -> list[Act]:
+        """Hand over what came early and is in turn now."""
+        acts: list[Act] = []
+        while self.last + 1 in self.early:
+            self.last += 1
+            acts.append(Hand(self.early.pop(self.last), ((self.name, self.last),)))
+        return acts
+
+    def close(self, last: int, kept: dict[int, Event]) -> list[Act]:
+        """The broker has given out numbers up to `last` and has these `kept`: what is nowhere is lost for good."""
+        missing = {number: event for number, event in kept.items() if number > self.last and number not in self.early}
+        self.early |= missing
+        self.missed += len(missing)
+        acts = self.catch_up()
+        while self.last < last:
+            next_here = min([number for number in self.early if number <= last], default=last + 1)
+            acts.append(Lost(self.name, self.last + 1, next_here - 1))
+            self.missed += next_here - 1 - self.last
+            self.last = next_here - 1
+            acts += self.catch_up()
+        return acts
