@@ -163,16 +163,9 @@ class Propagation:
             self._pending.setdefault(neighbour, Net()).take(change)
 
     def expire(self, now: float) -> list[tuple[Entry, Source]]:
-        """What has expired. A lease that ends later than any lease can is cut to what it can be."""
+        """What has expired."""
         latest = now + self._leases.length
-        gone: list[tuple[Entry, Source]] = []
-        for entry, sources in self._sources.items():
-            for source, expiry in sources.items():
-                if expiry <= now:
-                    gone.append((entry, source))
-                elif expiry > latest:
-                    sources[source] = latest
-        return gone
+        return [(entry, source) for entry, held in self._sources.items() for source in expired(held, now, latest)]
 
     def audit(self, now: float) -> None:
         """Make what neighbours were told agree with what they should know, whatever it was."""
@@ -231,3 +224,11 @@ class Propagation:
                 if expiry > told[known] and expiry >= told[known] + slack:
                     longer[known] = max(expiry, longer.get(known, expiry))
         return longer
+
+
+def expired(held: dict[Source, float], now: float, latest: float) -> list[Source]:
+    """Whose lease has ended. One that ends later than any lease can is cut to what it can be."""
+    for source, expiry in held.items():
+        if expiry > latest:
+            held[source] = latest
+    return [source for source, expiry in held.items() if expiry <= now]

@@ -1,0 +1,71 @@
+"""What is not renewed ends with its lease, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from vestnik import Event, Filter
+from vestnik.routing.covering import Covering
+from vestnik.routing.propagation import Leases, Source
+from vestnik.routing.reductions import Entry
+from vestnik.routing.router import AdvertisingRouter, Router
+
+SOURCE = Source("c", "s")
+LOW, HIGH = Filter.parse("x < 1"), Filter.parse("x > 2")
+NOTHING = Filter.parse("x < 1 AND x > 2")
+LEASES = Leases(length=10.0)
+KINDS = pytest.mark.parametrize("kind", [Router, AdvertisingRouter])
+
+
+@KINDS
+def test_what_has_expired_is_named_with_its_filter(kind: type[Router]) -> None:
+    router = kind(Covering(), LEASES)
+    router.subscribe(SOURCE, LOW, 5.0)
+    router.subscribe(SOURCE, HIGH, 9.0)
+    assert router.expire(5.0) == [(SOURCE, LOW)]
+    assert [entry.filter for entry, _ in router.subscriptions] == [HIGH]
+    assert router.expire(9.0) == [(SOURCE, HIGH)]
+
+
+@KINDS
+def test_a_subscription_that_wants_nothing_expires(kind: type[Router]) -> None:
+    router = kind(Covering(), LEASES)
+    router.subscribe(SOURCE, NOTHING, 5.0)
+    router.subscribe(SOURCE, NOTHING, 1e9)
+    assert router.expire(6.0) == []
+    assert router.expire(16.0) == [(SOURCE, NOTHING)]
+    assert router.expire(17.0) == []
+    router.subscribe(SOURCE, NOTHING, 20.0)
+    router.unsubscribe(SOURCE, NOTHING)
+    assert router.expire(20.0) == []
+
+
+@KINDS
+@pytest.mark.parametrize("offered", [LOW, NOTHING])
+def test_an_advertisement_ends_with_its_lease(kind: type[Router], offered: Filter) -> None:
+    router = kind(Covering(), LEASES)
+    router.advertise(SOURCE, offered, 5.0)
+    router.expire(4.0)
+    assert router.advertised == {SOURCE: offered}
+    router.expire(5.0)
+    assert router.advertised == {}
+    assert router.conforms("c", Event("t", {"x": 0})) is (kind is Router)
+
+
+@KINDS
+def test_an_advertisement_that_was_changed_lasts_as_long_as_the_new_one(kind: type[Router]) -> None:
+    router = kind(Covering(), LEASES)
+    router.advertise(SOURCE, LOW, 5.0)
+    router.advertise(SOURCE, HIGH, 9.0)
+    router.expire(5.0)
+    assert router.advertised == {SOURCE: HIGH}
+    assert router.conforms("c", Event("t", {"x": 3}))
+
+
+def test_an_old_advertisement_that_is_still_in_the_table_takes_no_other_with_it() -> None:
+    router = AdvertisingRouter(Covering(), LEASES)
+    router.advertise(SOURCE, HIGH, 9.0)
+    router.advertisements.add(Entry(LOW), SOURCE, 5.0)
+    router.expire(5.0)
+    assert [entry.filter for entry, _ in router.advertisements] == [HIGH]
+    assert router.advertised == {SOURCE: HIGH}
