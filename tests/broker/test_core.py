@@ -9,7 +9,7 @@ import pytest
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
-from vestnik.broker.streams import WINDOW, Arrivals
+from vestnik.model.streams import WINDOW, Arrivals, Recent
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -347,7 +347,17 @@ def test_what_is_remembered_of_a_stream_is_bounded() -> None:
     assert arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
     assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
     assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=50_000)), "too late to tell"
-    assert sum(seen.bit_length() for seen in arrivals._seen.values()) <= WINDOW
+    _, seen = arrivals._seen.get(("x", "nyse")) or (0, 0)
+    assert seen.bit_length() <= WINDOW
+
+
+def test_what_was_put_last_is_remembered_and_not_much_more() -> None:
+    recent: Recent[int, str] = Recent(10)
+    for key in range(95):
+        recent.put(key, str(key))
+        recent.put(0, "again")
+    assert [recent.get(key) for key in range(86, 95)] == [str(key) for key in range(86, 95)]
+    assert recent.get(0) == "again" and recent.get(50) is None and len(recent) <= 20
 
 
 def test_what_covers_others_is_believed_as_long_as_they_last() -> None:

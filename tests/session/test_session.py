@@ -134,15 +134,24 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     assert isinstance(subscribe, Subscribe)
     assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, Ask("s", EPOCH, 2))
     assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [Anew("s"), Done(subscribe)]
-    assert results(client.handle(pushed(1, epoch=EPOCH + 1), 2.0)) == handed(1)
+    (delivery,) = pushed(1, epoch=EPOCH + 1).deliveries
+    assert results(client.handle(Notify((delivery,)), 2.0)) == [Hand(delivery.event, (("s", 3),))]
     assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
+
+
+def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again() -> None:
+    client = session()
+    old, new = (event(number).replace(stream=("b", "s"), seq=number) for number in (1, 2))
+    client.handle(Notify((Delivery(old, ((EPOCH, 1),)),)), 0.0)
+    again = Notify((Delivery(old, ((EPOCH + 1, 1),)), Delivery(new, ((EPOCH + 1, 2),))))
+    assert results(client.handle(again, 1.0)) == [Anew("s"), Hand(new, (("s", 2),))]
 
 
 def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
     for told in (pushed(1, epoch=EPOCH + 1), Answer(EPOCH + 1, 1, kept(1, epoch=EPOCH + 1))):
         client = session(keep=1)
         client.handle(pushed(1, 2), 0.0)
-        assert results(client.handle(told, 2.0)) == [Anew("s"), *handed(1)]
+        assert results(client.handle(told, 2.0)) == [Anew("s"), Hand(event(1), (("s", 3),))]
 
 
 def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:

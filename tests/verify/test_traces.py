@@ -21,6 +21,7 @@ from vestnik.trace.records import (
     Notified,
     Published,
     Rejected,
+    Restarted,
     Settled,
     Subscribed,
     Unadvertised,
@@ -214,11 +215,12 @@ def test_a_new_subscription_of_an_old_name_counts_anew() -> None:
     assert [v.rule for v in check_trace(with_last(begun, handed(9.0, ONE, 3)))] == ["numbers"]
 
 
-def test_a_broker_that_forgot_begins_anew() -> None:
+def test_numbers_go_on_and_nothing_comes_twice_where_a_broker_forgot() -> None:
     records: list[AnyRecord] = [SUBSCRIBED, Settled(1.0), Published(2.0, "p", ONE), handed(2.0, ONE, 1), Settled(2.0)]
-    more: list[AnyRecord] = [Published(3.0, "p", TWO), handed(3.0, TWO, 1)]
-    assert [v.rule for v in check_trace([*records, *more])] == ["numbers"]
-    assert check_trace([*records, Anew(3.0, "c", "s"), *more]) == []
+    crash: list[AnyRecord] = [Crashed(2.5, "b"), Restarted(2.6, "b"), Anew(3.0, "c", "s"), Published(3.0, "p", TWO)]
+    assert check_trace([*records, *crash, handed(3.0, TWO, 2)]) == []
+    assert [v.rule for v in check_trace([*records, *crash, handed(3.0, TWO, 1)])] == ["numbers"]
+    assert [v.rule for v in check_trace([*records, *crash, handed(3.0, ONE, 2)])] == ["once"]
 
 
 def test_safety_from_some_moment_on() -> None:

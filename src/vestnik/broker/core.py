@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 from vestnik.broker.clients import MICROS, Client, Subscription, has_expired
 from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
-from vestnik.broker.streams import Acceptance, Arrivals
+from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.streams import Arrivals
 from vestnik.routing.propagation import FOREVER, Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (

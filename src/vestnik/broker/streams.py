@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from vestnik.model.events import Event, Pair
-
-WINDOW = 1024
-"""How far back in a stream, and in the ids of a source, a duplicate is recognised."""
-_WHOLE_WINDOW = (1 << WINDOW) - 1
+from vestnik.model.events import Event
+from vestnik.model.streams import STREAMS, WINDOW, Recent
 
 
 class Acceptance:
-    """Gives events their stream and seq, and knows those that a source has published before."""
+    """Gives events their stream and seq, and knows those that a source has published before.
+
+    The last seq of a source is kept for good: others know the stream by it.
+    """
 
     def __init__(self, broker: str) -> None:
         self._broker = broker
         self._last: dict[str, int] = {}
-        self._ids: dict[str, OrderedDict[str, None]] = {}
+        self._ids: Recent[str, OrderedDict[str, None]] = Recent(STREAMS)
 
     def is_known(self, event: Event) -> bool:
-        return event.id in self._ids.get(event.source, ())
+        return event.id in (self._ids.get(event.source) or ())
 
     def note(self, event: Event) -> None:
         """Remember that the source has published this."""
-        ids = self._ids.setdefault(event.source, OrderedDict())
+        ids = self._ids.get(event.source) or OrderedDict()
         ids[event.id] = None
         if len(ids) > WINDOW:
             ids.popitem(last=False)
+        self._ids.put(event.source, ids)
 
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""
@@ -38,27 +39,3 @@ class Acceptance:
         """The event with the next seq of its stream."""
         seq = self._last[event.source] = self._last.get(event.source, 0) + 1
         return event.replace(stream=(self._broker, event.source), seq=seq)
-
-
-class Arrivals:
-    """Knows the events that have arrived from other brokers."""
-
-    def __init__(self) -> None:
-        self._last: dict[Pair, int] = {}
-        self._seen: dict[Pair, int] = {}  # bit n: whether the event n before the last was seen
-
-    def is_new(self, event: Event) -> bool:
-        """Whether an event arrives for the first time, and not hopelessly late; it is remembered."""
-        stream, seq = event.stream, event.seq
-        if stream is None or seq is None:
-            return True
-        last, seen = self._last.get(stream, 0), self._seen.get(stream, 0)
-        if seq > last:
-            self._last[stream] = seq
-            self._seen[stream] = (seen << min(seq - last, WINDOW) | 1) & _WHOLE_WINDOW
-            return True
-        bit = 1 << (last - seq)
-        if last - seq >= WINDOW or seen & bit:
-            return False
-        self._seen[stream] = seen | bit
-        return True

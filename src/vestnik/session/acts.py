@@ -17,7 +17,7 @@ class Say(Struct, frozen=True):
 
 
 class Hand(Struct, frozen=True):
-    """Hand an event to the application, for these subscriptions with these numbers."""
+    """Hand an event to the application, for these subscriptions with these numbers, which have no gaps."""
 
     event: Event
     numbers: tuple[tuple[str, int], ...]
@@ -32,7 +32,7 @@ class Lost(Struct, frozen=True):
 
 
 class Anew(Struct, frozen=True):
-    """Tell the application that the broker had forgotten a subscription: its numbers begin again at 1."""
+    """Tell the application that the broker had forgotten a subscription: before the next, some may be lost."""
 
     name: str
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 T0 = 20.0
 
@@ -20,8 +21,7 @@ class Checking(Protocol):
         """The interval after one in which `lost` notifications were lost; `uniform(a, b)` draws a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adaptive:
+class Adaptive(Struct, frozen=True, tag="adaptive", tag_field="kind", forbid_unknown_fields=True):
     """Longer by `delta` where nothing was lost, else shorter the more was lost: t (1 + alpha k) / (k + 1)."""
 
     delta: float = 20.0
@@ -37,8 +37,7 @@ class Adaptive:
         return interval + self.delta if lost == 0 else interval * (1 + self.alpha * lost) / (lost + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class MultiplicativeDecrease:
+class MultiplicativeDecrease(Struct, frozen=True, tag="multiplicative-decrease", tag_field="kind", forbid_unknown_fields=True):
     """Shorter by `factor` where something was lost, else the first interval again."""
 
     factor: float = 0.5
@@ -53,8 +52,7 @@ class MultiplicativeDecrease:
         return interval * self.factor if lost else self.first
 
 
-@dataclass(frozen=True, slots=True)
-class RandomInterval:
+class RandomInterval(Struct, frozen=True, tag="random", tag_field="kind", forbid_unknown_fields=True):
     """Anything between `low` and `high`."""
 
     low: float = 10.0
@@ -70,8 +68,7 @@ class RandomInterval:
         return uniform(self.low, self.high)
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True, tag="constant", tag_field="kind", forbid_unknown_fields=True):
     """Always the first interval."""
 
     first: float = T0
@@ -81,6 +78,10 @@ class Constant:
 
     def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
         return self.first
+
+
+AnyChecking: TypeAlias = Adaptive | MultiplicativeDecrease | RandomInterval | Constant
+"""One of those that are here, for files."""
 
 
 def _positive(*intervals: float) -> None:

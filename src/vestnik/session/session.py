@@ -178,7 +178,8 @@ class Session:
     def _take(self, delivery: Delivery, now: float) -> list[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
         begun: list[Act] = []
-        in_turn: list[Subscription] = []
+        in_turn: list[tuple[str, int]] = []
+        later: list[Act] = []
         questions: list[Act] = []
         for epoch, number in delivery.numbers:
             begun += self._follow(epoch)
@@ -186,15 +187,13 @@ class Session:
             if known is None:
                 continue
             if known.take(number, delivery.event):
-                in_turn.append(known)
-            elif number > known.last:
+                in_turn.append((known.name, known.given))
+            if number > known.last:
                 questions += self._ask(known, now)
-        handed: list[Act] = []
-        if in_turn:
-            handed.append(Hand(delivery.event, tuple([(known.name, known.last) for known in in_turn])))
-        for known in in_turn:
-            handed += known.catch_up()
-        return begun + handed + questions
+            elif known.early:
+                later += known.catch_up()
+        handed = [Hand(delivery.event, tuple(in_turn))] if in_turn else []
+        return begun + handed + later + questions
 
     def _ask(self, known: Subscription, now: float) -> list[Act]:
         """Ask for what is missing, unless that was asked already."""

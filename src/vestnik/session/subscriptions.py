@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.streams import Arrivals
 from vestnik.session.acts import Act, Hand, Lost
 from vestnik.session.checking import Checking
 from vestnik.wire.messages import Subscribe
@@ -12,7 +13,8 @@ from vestnik.wire.messages import Subscribe
 class Subscription:
     """Of the numbering `epoch`, all up to `last` was handed over or is lost; `early` is what came before its turn.
 
-    Where the broker forgets the numbering it begins that of `afresh`.
+    Where the broker forgets the numbering it begins that of `afresh`. An event that was handed over in the one is not
+    handed over again in the other. To the application all is one: it is given numbers that go on.
     """
 
     def __init__(self, name: str, afresh: int) -> None:
@@ -23,7 +25,9 @@ class Subscription:
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
+        self.given = 0  # the last number that the application was given
         self.early: dict[int, Event] = {}
+        self._handed = Arrivals()
         self.checking: Checking | None = None
         self.interval = 0.0
         self.missed = 0  # how many had to be asked for since the last check
@@ -39,10 +43,10 @@ class Subscription:
         self.early.clear()
 
     def take(self, number: int, event: Event) -> bool:
-        """Whether a notification is in turn; one that is early is kept."""
+        """Whether a notification is in turn and new; one that is early is kept."""
         if number == self.last + 1:
             self.last = number
-            return True
+            return self._gives(event)
         if number > self.last:
             self.early[number] = event
         return False
@@ -52,7 +56,9 @@ class Subscription:
         acts: list[Act] = []
         while self.last + 1 in self.early:
             self.last += 1
-            acts.append(Hand(self.early.pop(self.last), ((self.name, self.last),)))
+            event = self.early.pop(self.last)
+            if self._gives(event):
+                acts.append(Hand(event, ((self.name, self.given),)))
         return acts
 
     def close(self, last: int, kept: dict[int, Event]) -> list[Act]:
@@ -63,8 +69,16 @@ class Subscription:
         acts = self.catch_up()
         while self.last < last:
             next_here = min([number for number in self.early if number <= last], default=last + 1)
-            acts.append(Lost(self.name, self.last + 1, next_here - 1))
-            self.missed += next_here - 1 - self.last
+            lost = next_here - 1 - self.last
+            acts.append(Lost(self.name, self.given + 1, self.given + lost))
+            self.given += lost
+            self.missed += lost
             self.last = next_here - 1
             acts += self.catch_up()
         return acts
+
+    def _gives(self, event: Event) -> bool:
+        """Whether the application is given an event: it was not before."""
+        is_new = self._handed.is_new(event)
+        self.given += is_new
+        return is_new

@@ -81,7 +81,7 @@ class Lost(Record, frozen=True):
 
 
 class Anew(Record, frozen=True):
-    """A client was told that its broker had forgotten a subscription: it begins again, with number 1."""
+    """A client was told that its broker had forgotten a subscription: before the next, some may be lost."""
 
     client: NodeId
     name: str

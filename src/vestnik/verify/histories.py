@@ -113,7 +113,7 @@ def _spans(
                 first = number if before is None else before.first
                 current[key] = Span(*key, record.filter, first, number, len(records))
             elif before is not None and isinstance(record, Anew):
-                current[key] = before._replace(first=number, start=number)
+                current[key] = before._replace(start=number)
     return [*found, *current.values()]
 
 

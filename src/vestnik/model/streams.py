@@ -1,0 +1,62 @@
+"""Which events of a stream have been seen."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from vestnik.model.events import Event, Pair
+
+WINDOW = 1024
+"""How far back in a stream, and in the ids of a source, a duplicate is recognised."""
+STREAMS = 100_000
+"""Of how many streams and sources at least this is remembered; at most of twice as many."""
+
+_WHOLE_WINDOW = (1 << WINDOW) - 1
+_NOTHING = 0, 0
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """What was put down, for at least the `size` keys that were put last."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._young: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def get(self, key: Key) -> Value | None:
+        value = self._young.get(key)
+        return self._old.get(key) if value is None else value
+
+    def put(self, key: Key, value: Value) -> None:
+        if len(self._young) >= self._size and key not in self._young:
+            self._old, self._young = self._young, {}
+        self._young[key] = value
+
+
+class Arrivals:
+    """Knows the events that have arrived."""
+
+    def __init__(self, streams: int = STREAMS) -> None:
+        # the last seq of each stream, and as bit n whether the event n before it was seen
+        self._seen: Recent[Pair, tuple[int, int]] = Recent(streams)
+
+    def is_new(self, event: Event) -> bool:
+        """Whether an event arrives for the first time, and not hopelessly late; it is remembered."""
+        stream, seq = event.stream, event.seq
+        if stream is None or seq is None:
+            return True
+        last, seen = self._seen.get(stream) or _NOTHING
+        if seq > last:
+            self._seen.put(stream, (seq, (seen << min(seq - last, WINDOW) | 1) & _WHOLE_WINDOW))
+            return True
+        bit = 1 << (last - seq)
+        if last - seq >= WINDOW or seen & bit:
+            return False
+        self._seen.put(stream, (last, seen | bit))
+        return True
