@@ -139,7 +139,7 @@ def test_messages_are_recorded_where_asked_for() -> None:
     net.settle()
     forwards = [record for record in net.trace if isinstance(record, Sent) and record.kind == "Forward"]
     assert [(record.sender, record.receiver) for record in forwards] == [("b3", "b2"), ("b2", "b1"), ("b1", "b0")]
-    assert all(record.events == ("1",) for record in forwards)
+    assert all(record.events == (("p", "1"),) for record in forwards)
 
 
 def test_only_links_that_are_there_can_be_cut() -> None:

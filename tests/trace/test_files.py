@@ -31,6 +31,7 @@ from vestnik.trace.records import (
     Subscribed,
     Unadvertised,
     Unsubscribed,
+    Vanished,
 )
 
 HEADER = b'{"vestnik":"trace","version":1}\n'
@@ -49,8 +50,9 @@ RECORDS: list[AnyRecord] = [
     Settled(3.0),
     Attached(3.0, "c", "b"),
     Detached(3.0, "c", "b"),
-    Sent(3.0, "b", "d", "Forward", ("e",)),
+    Sent(3.0, "b", "d", "Forward", (("p", "e"),)),
     Dropped(3.0, "b", EVENT, "expired"),
+    Vanished(3.0, "b", "d", "AdminS"),
     Linked(3.0, "b", "d"),
     Cut(3.0, "b", "d"),
     Crashed(3.0, "b"),

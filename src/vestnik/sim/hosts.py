@@ -17,7 +17,7 @@ from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
-from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent
+from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
 from vestnik.wire.messages import Answer, Forward, Message, NodeId, Notify, Publish
 
 TICK = Tick()
@@ -43,8 +43,8 @@ class World:
         self.sent: dict[type[Message], int] = {}
 
     def note_sent(self, sender: NodeId, receiver: NodeId, message: Message) -> None:
-        ids = tuple([event.id for event in events_in(message)])
-        self.record(Sent(self.kernel.now, sender, receiver, type(message).__name__, ids))
+        keys = tuple([(event.source, event.id) for event in events_in(message)])
+        self.record(Sent(self.kernel.now, sender, receiver, type(message).__name__, keys))
 
     def drop(self, node: NodeId, message: Message, reason: str) -> None:
         """What a message carries goes no further."""
@@ -53,6 +53,8 @@ class World:
 
     def drop_on_way(self, channel: Channel, message: Message) -> None:
         self.drop(channel.sender, message, "lost on a link")
+        if not events_in(message):
+            self.record(Vanished(self.kernel.now, channel.sender, channel.receiver, type(message).__name__))
 
 
 def events_in(message: Message) -> list[Event]:

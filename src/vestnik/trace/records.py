@@ -107,12 +107,12 @@ class Detached(Record, frozen=True):
 
 
 class Sent(Record, frozen=True):
-    """A message went over a link. `kind` is the name of its type, `events` their ids, if it carries any."""
+    """A message went over a link. `kind` is the name of its type; of the events that it carries, sources and ids."""
 
     sender: NodeId
     receiver: NodeId
     kind: str
-    events: tuple[str, ...] = ()
+    events: tuple[tuple[str, str], ...] = ()
 
 
 class Dropped(Record, frozen=True):
@@ -121,6 +121,14 @@ class Dropped(Record, frozen=True):
     node: NodeId
     event: Event
     reason: str
+
+
+class Vanished(Record, frozen=True):
+    """A message that carries no events was lost on a link. `kind` is the name of its type."""
+
+    sender: NodeId
+    receiver: NodeId
+    kind: str
 
 
 class Linked(Record, frozen=True):
@@ -150,5 +158,5 @@ class Corrupted(Record, frozen=True):
 
 AnyRecord: TypeAlias = (
     Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Lost | Anew | Settled
-    | Attached | Detached | Sent | Dropped | Linked | Cut | Crashed | Restarted | Corrupted
+    | Attached | Detached | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
 )  # fmt: skip
