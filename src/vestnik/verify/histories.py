@@ -3,17 +3,19 @@
 All is seen from the client's side. A subscription is active from its Subscribed record to its Unsubscribed record,
 which stands where the client stops being handed anything: where the answer of its broker has come, or earlier where the
 client itself passes over what comes until then. A filter that was changed in place counts beside the new one until the
-change has settled. The same holds for advertisements.
+change has settled. An advertisement counts until its end has settled: what was published before may still be on its
+way to the broker that is to take it.
 
 What happened has settled at the next Settled record, or when the settling time, if there is one, is over.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -22,6 +24,7 @@ from vestnik.trace.records import (
     Anew,
     AnyRecord,
     Published,
+    Rejected,
     Settled,
     Subscribed,
     Unadvertised,
@@ -29,6 +32,7 @@ from vestnik.trace.records import (
 )
 from vestnik.wire.messages import NodeId
 
+MICROS: Final = 1_000_000
 Key: TypeAlias = tuple[str, str]
 """The source and id of an event, or a client and a name."""
 
@@ -42,7 +46,10 @@ class Span(NamedTuple):
     first: int  # where what goes by the name began, if maybe with another filter
     start: int
     end: int
-    changed: bool = False  # at the end, to another filter of the same name
+    lingers: bool = False  # counts until its end has settled
+
+
+START: Final = attrgetter("start")
 
 
 class History:
@@ -53,45 +60,54 @@ class History:
         self.subscriptions = _spans(records, Subscribed, Unsubscribed)
         self.advertisements = _spans(records, Advertised, Unadvertised)
         self._subscriptions = _by_name(self.subscriptions)
-        self._advertisements = _by_client(self.advertisements)
-        self._published: dict[Key, list[int]] = {}
-        for number, record in enumerate(records):
-            if isinstance(record, Published):
-                self._published.setdefault(key_of(record.event), []).append(number)
+        self._published = _by_event(records, Published)
+        self._refused = _by_event(records, Rejected)
         self._settling = settling
         self._settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
         self._times = list(accumulate((record.at for record in records), max))
 
-    def settles(self, number: int, at: float | None = None) -> int:
-        """The first record by which what happened at record `number`, or is to happen at time `at`, has settled."""
+    def settles(self, number: int, at: float = float("-inf")) -> int:
+        """The first record by which what happened at record `number`, or is to happen after it at `at`, has settled."""
+        at = max(self._times[number], at)
+        number = max(number, bisect_left(self._times, at) - 1)
         later = bisect_right(self._settled, number)
         settled = self._settled[later] if later < len(self._settled) else len(self.records)
-        if self._settling is None:
-            return settled
-        start = self.records[number].at if at is None else at
-        return min(settled, bisect_right(self._times, start + self._settling))
+        return settled if self._settling is None else min(settled, bisect_right(self._times, at + self._settling))
 
-    def is_over(self, span: Span, number: int) -> bool:
-        """Whether a span has ended at record `number`, and nothing that comes of it can be on its way any more."""
-        return span.end < number and not (span.changed and number < self.settles(span.end))
+    def over(self, span: Span) -> int:
+        """The record from which on nothing that comes of a span can be on its way any more."""
+        return self.settles(span.end) if span.lingers and span.end < len(self.records) else span.end
 
-    def subscription(self, client: NodeId, name: str, number: int) -> list[Span]:
-        """The spans of the last subscription that a client had begun under a name before record `number`."""
-        begun = [span for span in self._subscriptions.get((client, name), ()) if span.start < number]
-        return [span for span in begun if span.first == begun[-1].first]
+    def subscription(self, client: NodeId, name: str, number: int) -> Span | None:
+        """The last that a client had begun under a name before record `number`."""
+        spans = self._subscriptions.get((client, name), ())
+        begun = bisect_left(spans, number, key=START)
+        return spans[begun - 1] if begun else None
 
-    def offered(self, client: NodeId, number: int) -> list[Span]:
-        """What a client advertised at record `number`."""
-        spans = self._advertisements.get(client, ())
-        return [span for span in spans if span.start < number and not self.is_over(span, number)]
+    def active(self, client: NodeId, name: str, number: int) -> list[Span]:
+        """What counts at record `number` of the last subscription that a client had begun under a name."""
+        spans = self._subscriptions.get((client, name), [])
+        begun = bisect_left(spans, number, key=START)
+        over = begun
+        while over and spans[over - 1].first == spans[begun - 1].first and number < self.over(spans[over - 1]):
+            over -= 1
+        return spans[over:begun]
 
     def published(self, event: Event, number: int) -> list[int]:
         """The records before `number` in which an event of this identity was published."""
-        return [place for place in self._published.get(key_of(event), ()) if place < number]
+        return _before(self._published.get(key_of(event), []), number)
+
+    def refused(self, event: Event, number: int) -> list[int]:
+        """The records before `number` in which an event of this identity was refused."""
+        return _before(self._refused.get(key_of(event), []), number)
 
 
 def key_of(event: Event) -> Key:
     return event.source, event.id
+
+
+def _before(places: list[int], number: int) -> list[int]:
+    return places[: bisect_left(places, number)]
 
 
 def _spans(
@@ -106,9 +122,9 @@ def _spans(
         if isinstance(record, begins | ends) or (isinstance(record, Anew) and begins is Subscribed):
             key = record.client, record.name
             before = current.pop(key, None)
-            changed = isinstance(record, begins)
+            lingers = isinstance(record, Subscribed | Advertised | Unadvertised)
             if before is not None:
-                found.append(before._replace(end=number, changed=changed))
+                found.append(before._replace(end=number, lingers=lingers))
             if isinstance(record, begins):
                 first = number if before is None else before.first
                 current[key] = Span(*key, record.filter, first, number, len(records))
@@ -118,14 +134,16 @@ def _spans(
 
 
 def _by_name(spans: Iterable[Span]) -> dict[Key, list[Span]]:
+    """Each in the order in which they began."""
     found: dict[Key, list[Span]] = {}
     for span in spans:
         found.setdefault((span.client, span.name), []).append(span)
     return found
 
 
-def _by_client(spans: Iterable[Span]) -> dict[NodeId, list[Span]]:
-    found: dict[NodeId, list[Span]] = {}
-    for span in spans:
-        found.setdefault(span.client, []).append(span)
+def _by_event(records: Sequence[AnyRecord], kind: type[Published] | type[Rejected]) -> dict[Key, list[int]]:
+    found: dict[Key, list[int]] = {}
+    for number, record in enumerate(records):
+        if isinstance(record, kind):
+            found.setdefault(key_of(record.event), []).append(number)
     return found

@@ -3,19 +3,20 @@
 Bound is an event that was published when a subscription that wants it had settled: formula (4). With advertisements
 its publisher must have one for it that had settled, too: formula (12), where publisher and advertiser are one client.
 Such an event is due when its publication has settled. The subscription and the advertisement must last until then, the
-client be connected, and nothing disturb the network; what was disturbed must have settled before the publication. An
-event that expires before it is due need not arrive, and one with `not_before` is due only after that.
+clients that have them be connected, and nothing disturb the brokers and their links; what was disturbed must have
+settled before the publication. A client that is away or crashes excuses itself alone. An event that expires before it
+is due need not arrive, and one with `not_before` is due only after that.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import repeat
+from typing import NamedTuple
 
-from vestnik.matching import Matcher
 from vestnik.trace.records import (
     AnyRecord,
-    Attached,
     Corrupted,
     Crashed,
     Cut,
@@ -26,64 +27,87 @@ from vestnik.trace.records import (
     Published,
     Restarted,
 )
-from vestnik.verify.histories import History, Key, Span, key_of
+from vestnik.verify.histories import MICROS, History, Span, key_of
+from vestnik.verify.presence import movements
+from vestnik.verify.publications import offered, wanted
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
 from vestnik.wire.messages import NodeId
 
-MICROS = 1_000_000
-DISTURBANCES = Crashed, Restarted, Linked, Cut, Corrupted
+
+class Claim(NamedTuple):
+    """What was published at record `number` is to be handed over for a subscription before record `due`."""
+
+    span: Span
+    number: int
+    due: int
 
 
 def liveness(history: History, since: float = ALWAYS, *, advertisements: bool = False) -> Iterator[Violation]:
     """What was due and did not arrive, of what was published from time `since` on."""
-    handed = _handed(history)
-    network = [number for number, record in enumerate(history.records) if isinstance(record, DISTURBANCES)]
-    connections = _connections(history)
-    for number, record, wanting in _publications(history):
+    claims = _claims(history, since, advertisements)
+    missed = list(_missed(history, claims))
+    fates = _fates(history, {_key(history, claim)[2:] for claim in missed})
+    for claim in missed:
+        yield _violation(history, claim, fates)
+
+
+def _claims(history: History, since: float, advertisements: bool) -> Iterator[list[Claim]]:
+    """For each publication, by whom it is to be received."""
+    moves = movements(history)
+    network = _disturbances(history, moves)
+    offering = (offers for _, _, offers in offered(history)) if advertisements else repeat(None)
+    for (number, record, wanting), offers in zip(wanted(history), offering, strict=False):
         due = _due(history, number, record)
-        if record.at < since or due is None or not _is_calm(history, network, number, due):
-            continue
-        offers = [span for span in history.offered(record.client, number) if span.filter.matches(record.event)]
-        if advertisements and not any(_is_bound(history, span, number, due) for span in offers):
-            continue
-        for span in wanting:
-            there = connections.get(span.client, [])
-            if _is_bound(history, span, number, due) and _is_connected(history, there, number, due):
-                arrived = handed.get((span.client, span.name), {}).get(key_of(record.event), [])
-                if not any(number < place < due for place in arrived):
-                    yield _violation(history, span, number, due)
+        claims: list[Claim] = []
+        if record.at >= since and due is not None and _is_calm(history, network, number, due):
+            claims = [Claim(span, number, due) for span in wanting]
+            if offers is not None and not any(_is_bound(history, moves, Claim(span, number, due)) for span in offers):
+                claims = []
+        yield [claim for claim in claims if _is_bound(history, moves, claim)]
 
 
-def _publications(history: History) -> Iterator[tuple[int, Published, list[Span]]]:
-    """The publications, each with the subscriptions at that moment that want it."""
-    spans = history.subscriptions
-    starts = {span.start: place for place, span in enumerate(spans)}
-    ends: dict[int, int] = {span.end: place for place, span in enumerate(spans)}
-    matcher: Matcher[int] = Matcher()
+def _missed(history: History, claims: Iterator[list[Claim]]) -> Iterator[Claim]:
+    """The claims that are open when they are due."""
+    since: dict[tuple[str, ...], int] = {}  # by subscription and event, the first publication with an open claim
+    due: dict[int, list[Claim]] = {}
     for number, record in enumerate(history.records):
-        if number in ends:
-            matcher.remove(ends[number])
-        if number in starts:
-            matcher.add(starts[number], spans[starts[number]].filter)
+        for claim in due.pop(number, ()):
+            if since.get(_key(history, claim), number) <= claim.number:
+                yield claim
         if isinstance(record, Published):
-            yield number, record, [spans[place] for place in sorted(matcher.match(record.event))]
+            for claim in next(claims):
+                since.setdefault(_key(history, claim), number)
+                due.setdefault(claim.due, []).append(claim)
+        elif isinstance(record, Notified):
+            for name, _ in record.numbers:
+                since.pop((record.client, name, *key_of(record.event)), None)
+
+
+def _key(history: History, claim: Claim) -> tuple[str, ...]:
+    record = history.records[claim.number]
+    assert isinstance(record, Published)
+    return claim.span.client, claim.span.name, *key_of(record.event)
 
 
 def _due(history: History, number: int, record: Published) -> int | None:
     """The record before which an event is to be handed over; None where it need not."""
     event = record.event
-    at = record.at if event.not_before is None else max(record.at, event.not_before / MICROS)
-    due = history.settles(number, at)
+    due = history.settles(number, ALWAYS if event.not_before is None else event.not_before / MICROS)
     if due == len(history.records):
         return None
     expired = event.expires is not None and event.expires / MICROS <= history.records[due].at
     return None if expired else due
 
 
-def _is_bound(history: History, span: Span, number: int, due: int) -> bool:
-    """Whether a span has settled before record `number`, and lasts until `due`."""
-    return history.settles(span.start) <= number and due <= span.end
+def _is_bound(history: History, moves: dict[NodeId, list[int]], claim: Claim) -> bool:
+    """Whether the span has settled before the publication, and lasts and has its client connected until that is due."""
+    span, number, due = claim
+    there = moves[span.client]
+    before = bisect_left(there, number)
+    gone = before > 0 and isinstance(history.records[there[before - 1]], Detached | Crashed)
+    lasts = history.settles(span.start) <= number and due <= span.end
+    return lasts and not gone and _is_calm(history, there, number, due)
 
 
 def _is_calm(history: History, disturbances: list[int], number: int, due: int) -> bool:
@@ -93,56 +117,43 @@ def _is_calm(history: History, disturbances: list[int], number: int, due: int) -
     return not between and (before == 0 or history.settles(disturbances[before - 1]) <= number)
 
 
-def _is_connected(history: History, connections: list[int], number: int, due: int) -> bool:
-    before = bisect_left(connections, number)
-    gone = before > 0 and isinstance(history.records[connections[before - 1]], Detached | Crashed)
-    return not gone and _is_calm(history, connections, number, due)
+def _disturbances(history: History, clients: Collection[NodeId]) -> list[int]:
+    """Where something happens to brokers or links between them."""
+    return [number for number, record in enumerate(history.records) if _disturbs(record, clients)]
 
 
-def _connections(history: History) -> dict[NodeId, list[int]]:
-    """Where each client came and went; brokers, which crash, too, are nobody's clients."""
-    found: dict[NodeId, list[int]] = {}
-    for number, record in enumerate(history.records):
+def _disturbs(record: AnyRecord, clients: Collection[NodeId]) -> bool:
+    match record:
+        case Crashed(node=node) | Restarted(node=node):
+            return node not in clients
+        case _:
+            return isinstance(record, Linked | Cut | Corrupted)
+
+
+def _fates(history: History, events: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:
+    """Where these events were dropped, and where they were handed to each subscription."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for number, record in enumerate(history.records if events else ()):
         match record:
-            case Attached(client=node) | Detached(client=node) | Crashed(node=node) | Restarted(node=node):
-                found.setdefault(node, []).append(number)
+            case Dropped(event=event) if key_of(event) in events:
+                found.setdefault(key_of(event), []).append(number)
+            case Notified(client=client, event=event, numbers=numbers) if key_of(event) in events:
+                for name, _ in numbers:
+                    found.setdefault((client, name, *key_of(event)), []).append(number)
     return found
 
 
-def _handed(history: History) -> dict[Key, dict[Key, list[int]]]:
-    """Where each subscription was handed each event."""
-    found: dict[Key, dict[Key, list[int]]] = {}
-    for number, record in enumerate(history.records):
-        if isinstance(record, Notified):
-            for name, _ in record.numbers:
-                events = found.setdefault((record.client, name), {})
-                events.setdefault(key_of(record.event), []).append(number)
-    return found
-
-
-def _violation(history: History, span: Span, number: int, due: int) -> Violation:
+def _violation(history: History, claim: Claim, fates: dict[tuple[str, ...], list[int]]) -> Violation:
+    span, number, due = claim
+    key = _key(history, claim)
     published = history.records[number]
     assert isinstance(published, Published)
-    event = published.event
-    about = [record for record in history.records[number + 1 :] if _is_about(record, span, event.source, event.id)]
-    late = any(isinstance(record, Notified) for record in about)
-    fate = "not in time" if late else "not"
-    dropped = next((f"; it was dropped at {r.node}: {r.reason}" for r in about if isinstance(r, Dropped)), "")
-    return Violation(
-        "liveness",
-        f"{span.client} was {fate} notified of {named(event)} for {span.name}, which wants it{dropped}",
-        span.client,
-        span.name,
-        event,
-        (history.records[span.start], published, *about, history.records[due]),
-    )
-
-
-def _is_about(record: AnyRecord, span: Span, *key: str) -> bool:
-    match record:
-        case Dropped(event=event):
-            return key_of(event) == key
-        case Notified(client=client, event=event):
-            return client == span.client and key_of(event) == key and span.name in dict(record.numbers)
-        case _:
-            return False
+    late = [place for place in fates.get(key, ()) if place > number]
+    dropped = [place for place in fates.get(key[2:], ()) if place > number]
+    said = f"{span.client} was {'not in time' if late else 'not'} notified of {named(published.event)}"
+    said += f" for {span.name}, which wants it"
+    for record in (history.records[place] for place in dropped[:1]):
+        assert isinstance(record, Dropped)
+        said += f"; it was dropped at {record.node}: {record.reason}"
+    records = [history.records[place] for place in (span.start, number, *sorted([*late, *dropped]), due)]
+    return Violation("liveness", said, span.client, span.name, published.event, tuple(records))

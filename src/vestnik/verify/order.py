@@ -1,13 +1,47 @@
-"""Order: events of one stream are handed over as they were accepted, and the numbers of a subscription have no gaps."""
+"""Order: of what is published and handed over in a stream, of causes and effects, of the numbers of a subscription."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from vestnik.trace.records import Lost, Notified
-from vestnik.verify.histories import History
+from vestnik.model.events import Event, Pair
+from vestnik.trace.records import Crashed, Lost, Notified, Published
+from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
+from vestnik.wire.messages import NodeId
+
+
+def streams(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """Within a stream `seq` rises where events are published, and stands for one event where they are handed over."""
+    for before, record in _clashes(history):
+        if before.at >= since:
+            said = f"{named(record.event)} is number {record.event.seq} of its stream"
+            said += f", where {named(before.event)} was number {before.event.seq} before"
+            yield Violation("streams", said, record.client, event=record.event, records=(before, record))
+
+
+def _clashes(history: History) -> Iterator[tuple[Published | Notified, Published | Notified]]:
+    """A broker that crashes may number again what it had not stored, and so not sent on."""
+    last: dict[NodeId, dict[str, Published]] = {}
+    handed: defaultdict[Pair, dict[int, Notified]] = defaultdict(dict)
+    for record in history.records:
+        match record:
+            case Crashed(node=node):
+                last.pop(node, None)
+            case Published(event=Event(stream=(broker, source), seq=int(seq))):
+                before = last.setdefault(broker, {}).get(source)
+                other = handed[broker, source].get(seq)
+                if before is not None and seq <= (before.event.seq or 0):
+                    yield before, record
+                elif other is not None and key_of(other.event) != key_of(record.event):
+                    yield other, record
+                last[broker][source] = record
+            case Notified(event=Event(stream=(broker, source), seq=int(seq)) as event):
+                other = handed[broker, source].setdefault(seq, record)
+                if key_of(other.event) != key_of(event):
+                    yield other, record
 
 
 def fifo(history: History, since: float = ALWAYS) -> Iterator[Violation]:
@@ -27,24 +61,59 @@ def fifo(history: History, since: float = ALWAYS) -> Iterator[Violation]:
             last[stream] = record
 
 
+def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """No client is notified of an event before one of its causes, if of both.
+
+    What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
+    """
+    asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
+    known: set[tuple[NodeId, Key]] = set()
+    handed: set[tuple[NodeId, Key]] = set()
+    causes: dict[Key, list[Key]] = {}
+    ahead: dict[tuple[NodeId, Key], Notified] = {}  # by client and cause, the effect that came first
+    for record in history.records if asked else ():
+        if not isinstance(record, Published | Notified):
+            continue
+        client, event, key = record.client, record.event, key_of(record.event)
+        if isinstance(record, Published):
+            causes[key] = [cause for cause in event.causes if (client, cause) in known]
+        else:
+            effect = ahead.pop((client, key), None)
+            if effect is not None and effect.at >= since:
+                said = f"{client} was notified of {named(event)} after {named(effect.event)}, of which it is a cause"
+                yield Violation("causal", said, client, event=event, records=(effect, record))
+            for cause in causes.get(key, ()):
+                if (client, cause) not in handed:
+                    ahead.setdefault((client, cause), record)
+            handed.update([(client, key)] if key in asked else ())
+        known.update([(client, key)] if key in asked else ())
+
+
 def numbers(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """The numbers of a subscription count from 1 without gaps but those that the client was told of."""
     last: dict[tuple[str, str, int], tuple[int, Notified | Lost | None]] = {}
     for number, record in enumerate(history.records):
         if record.at < since or not isinstance(record, Notified | Lost):
             continue
-        given = record.numbers if isinstance(record, Notified) else ((record.name, record.first),)
-        for name, found in given:
+        for name, first, final in _given(record):
             begun, started = _begun(history, record.client, name, number)
             key = record.client, name, begun
             unknown = started < since or begun < 0
-            before, witness = last.get(key, (found - 1 if unknown else 0, None))
-            if found != before + 1:
+            before, witness = last.get(key, (first - 1 if unknown else 0, None))
+            if first != before + 1 or final < first:
                 event = record.event if isinstance(record, Notified) else None
-                said = f"{record.client} was given number {found} in {name}, where {before + 1} comes next"
+                given = f"number {first}" if first == final else f"numbers {first} to {final}"
+                said = f"{record.client} was given {given} in {name}, where {before + 1} comes next"
                 records = (record,) if witness is None else (witness, record)
                 yield Violation("numbers", said, record.client, name, event, records)
-            last[key] = (record.last if isinstance(record, Lost) else found), record
+            last[key] = max(first, final), record
+
+
+def _given(record: Notified | Lost) -> list[tuple[str, int, int]]:
+    """The first and last number that a record gives each subscription."""
+    if isinstance(record, Lost):
+        return [(record.name, record.first, record.last)]
+    return [(name, number, number) for name, number in record.numbers]
 
 
 def _handed(history: History, since: float) -> Iterator[tuple[str, int, Notified]]:
@@ -57,5 +126,5 @@ def _handed(history: History, since: float) -> Iterator[tuple[str, int, Notified
 
 def _begun(history: History, client: str, name: str, number: int) -> tuple[int, float]:
     """Where and when the subscription that is meant at record `number` began; -1 where there is none."""
-    spans = history.subscription(client, name, number)
-    return (spans[0].first, history.records[spans[0].first].at) if spans else (-1, ALWAYS)
+    span = history.subscription(client, name, number)
+    return (span.first, history.records[span.first].at) if span else (-1, ALWAYS)

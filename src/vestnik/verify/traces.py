@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from vestnik.trace.records import AnyRecord
 from vestnik.verify.histories import History
 from vestnik.verify.liveness import liveness
-from vestnik.verify.order import fifo, numbers
+from vestnik.verify.order import causal, fifo, numbers, streams
+from vestnik.verify.presence import losses, presence
+from vestnik.verify.publications import admission
 from vestnik.verify.safety import ALWAYS, eventual_safety
+from vestnik.verify.timely import timely
 from vestnik.verify.violations import Violation
+
+RULES = eventual_safety, streams, fifo, causal, numbers, timely, presence, losses
 
 
 def check_trace(
@@ -25,10 +30,8 @@ def check_trace(
     Where the system may begin in any state, `since` is the time from which on it is held to the rules.
     """
     history = History(records, settling)
-    found = [
-        *eventual_safety(history, since, advertisements=advertisements),
-        *liveness(history, since, advertisements=advertisements),
-        *fifo(history, since),
-        *numbers(history, since),
-    ]
+    found = [violation for rule in RULES for violation in rule(history, since)]
+    found += liveness(history, since, advertisements=advertisements)
+    if advertisements:
+        found += admission(history, since)
     return sorted(found, key=lambda violation: violation.records[-1].at)

@@ -1,0 +1,89 @@
+"""Presence: who is not there is told nothing, and what a client is said to have lost was lost in some way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vestnik.trace.records import (
+    Advertised,
+    Anew,
+    AnyRecord,
+    Attached,
+    Corrupted,
+    Crashed,
+    Detached,
+    Dropped,
+    Lost,
+    Notified,
+    Published,
+    Restarted,
+    Subscribed,
+    Unsubscribed,
+    Vanished,
+)
+from vestnik.verify.histories import History, Key
+from vestnik.verify.safety import ALWAYS
+from vestnik.verify.violations import Violation
+from vestnik.wire.messages import NodeId
+
+
+def movements(history: History) -> dict[NodeId, list[int]]:
+    """The records in which each client comes and goes; a client is who does or is done what only clients are."""
+    clients = {record.client for record in history.records if isinstance(record, Subscribed | Advertised | Published)}
+    found: dict[NodeId, list[int]] = {client: [] for client in clients}
+    for number, record in enumerate(history.records):
+        match record:
+            case Attached(client=client) | Detached(client=client):
+                found.setdefault(client, []).append(number)
+            case Crashed(node=node) | Restarted(node=node) if node in found:
+                found[node].append(number)
+    return found
+
+
+def presence(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """Nothing reaches a client that is not connected, or has crashed."""
+    away: dict[NodeId, AnyRecord] = {}
+    for record in history.records:
+        match record:
+            case Detached(client=node) | Crashed(node=node):
+                away[node] = record
+            case Attached(client=node) | Restarted(node=node):
+                away.pop(node, None)
+            case Notified(client=client) | Lost(client=client) | Anew(client=client) if client in away:
+                if record.at >= since:
+                    event = record.event if isinstance(record, Notified) else None
+                    name = "" if isinstance(record, Notified) else record.name
+                    said = f"{client} was not there and was told something: {type(record).__name__}"
+                    yield Violation("presence", said, client, name, event, (away[client], record))
+
+
+def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """What is lost or forgotten is so for a reason.
+
+    Since the client subscribed, it came or went, or a message between it and its broker was lost, or something happened
+    to that broker, or to some broker where it is not known which is its own.
+    """
+    begun: dict[Key, int] = {}
+    homes: dict[NodeId, NodeId] = {}
+    disturbed: dict[NodeId, int] = {}  # the last that happened to each node, and under "" to any
+    for number, record in enumerate(history.records):
+        match record:
+            case Subscribed(client=client, name=name):
+                begun.setdefault((client, name), number)
+            case Unsubscribed(client=client, name=name):
+                begun.pop((client, name), None)
+            case Attached(client=client, broker=broker):
+                homes[client] = broker
+                disturbed[client] = number
+            case Detached(client=client):
+                disturbed[client] = number
+            case Crashed(node=node) | Corrupted(node=node) | Dropped(node=node):
+                disturbed[node] = disturbed[""] = number
+            case Vanished(sender=sender, receiver=receiver):
+                disturbed.update((node, number) for node in (sender, receiver) if node in homes)
+            case Lost(client=client, name=name) | Anew(client=client, name=name) if record.at >= since:
+                start = begun.get((client, name), -1)
+                if max(disturbed.get(client, -1), disturbed.get(homes.get(client, ""), -1)) < start:
+                    what = "lost something in" if isinstance(record, Lost) else "is to begin anew with"
+                    said = f"{client} was told that it {what} {name}, and nothing had happened since it subscribed"
+                    yield Violation("losses", said, client, name, None, (history.records[start], record))
