@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from vestnik.routing.declarative import entries_for
 from vestnik.routing.propagation import Propagation, Source
-from vestnik.routing.reductions import Entry
+from vestnik.routing.reductions import Entry, Reduction
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.verify.validity import Routers
 from vestnik.wire.messages import NodeId
@@ -41,17 +41,34 @@ def _agree(
     reduction = here.reduction(neighbour)
     known, told = set(reduction.entries()), set(here.told(neighbour))
     heard = {entry for entry, sources in there if Source(me) in sources}
-    if known != told:
-        yield f"{me} should have told {neighbour} {_shown(known)}, and thinks it has told {_shown(told)}"
-    if told != heard:
-        yield f"{me} thinks it has told {neighbour} {_shown(told)}, which knows {_shown(heard)}"
+    if known - told:
+        yield f"{me} should have told {neighbour} {_shown(known - told)}"
+    if told - known:
+        yield f"{me} should have told {neighbour} that {_shown(told - known)} is over"
+    if told - heard:
+        yield f"{me} thinks it has told {neighbour} {_shown(told - heard)}, which knows nothing of it"
+    if heard - told:
+        yield f"{me} thinks it has told {neighbour} nothing of {_shown(heard - told)}, which knows it"
     if definition is not None and not definition(known, entries):
-        yield f"{me} tells {neighbour} {_shown(known)}, which is not what the definition makes of {_shown(entries)}"
+        instead = f"{_shown(known - entries)} instead of {_shown(entries - known)}"
+        yield f"{me} tells {neighbour} {instead}, which is not what the definition makes of it"
+    yield from sorted(_unfounded(me, neighbour, reduction, known, entries))
+    yield from sorted(_misrepresented(me, neighbour, reduction, known, entries))
+
+
+def _unfounded(
+    me: NodeId, neighbour: NodeId, reduction: Reduction, known: set[Entry], entries: set[Entry]
+) -> Iterator[str]:
     for entry in known:
         reasons = set(reduction.reasons(entry))
         if not reasons or not reasons <= entries:
-            sake = f"for the sake of {_shown(reasons)}, where it is to know of {_shown(entries)}"
+            sake = f"for the sake of {_shown(reasons - entries)}, of which it is not to know"
             yield f"{me} tells {neighbour} {_shown([entry])} {sake}"
+
+
+def _misrepresented(
+    me: NodeId, neighbour: NodeId, reduction: Reduction, known: set[Entry], entries: set[Entry]
+) -> Iterator[str]:
     for entry in entries:
         shown = reduction.representative(entry)
         if shown is not None and (shown not in known or not shown.filter.covers(entry.filter)):
