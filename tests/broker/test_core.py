@@ -25,6 +25,7 @@ from vestnik.wire.messages import (
     Interest,
     Message,
     Notify,
+    Position,
     Publish,
     Refusal,
     Refused,
@@ -165,12 +166,24 @@ def test_what_was_missed_can_be_asked_for_as_far_as_it_is_kept() -> None:
     events = [quote(n, str(n), stream=("x", "nyse"), seq=n) for n in range(1, 5)]
     assert world.sent("u", Forward(tuple(events)), "c") == [], "nobody is there"
     kept = tuple(Delivery(event, ((7, event.seq or 0),)) for event in events[2:])
-    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 4, kept)]
-    assert world.sent("c", Ask("s", 7, 4), "c") == [Answer(7, 4)]
-    assert world.sent("c", Ask("t", 7, 0), "c") == [Unknown("t", 7)]
-    assert world.sent("c", Ask("s", 8, 0), "c") == [Unknown("s", 8)]
+    assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [Answer(((7, 4),), kept)]
+    assert world.sent("c", Ask((Position("s", 7, 4),)), "c") == [Answer(((7, 4),))]
+    assert world.sent("c", Ask((Position("t", 7, 0),)), "c") == [Unknown(Position("t", 7, 0))]
+    assert world.sent("c", Ask((Position("s", 8, 0),)), "c") == [Unknown(Position("s", 8, 0))]
     world.tell("c", Subscribe("s", ACME, lease=60, keep=1, epoch=7, afresh=8))
-    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 4, kept[1:])], "fewer are kept"
+    assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [Answer(((7, 4),), kept[1:])], "fewer are kept"
+
+
+def test_what_several_subscriptions_missed_is_one_copy_each_in_order() -> None:
+    world = World()
+    world.tell("c", Subscribe("cheap", CHEAP, keep=9, afresh=7))
+    world.tell("c", Subscribe("acme", ACME, keep=9, afresh=8))
+    one, two = (quote(price, str(price), stream=("x", "nyse"), seq=price) for price in (5, 50))
+    world.tell("u", Forward((one, two)))
+    asked = Ask((Position("acme", 8, 0), Position("cheap", 7, 0), Position("gone", 9, 0)))
+    unknown, answer = world.sent("c", asked, "c")
+    assert unknown == Unknown(Position("gone", 9, 0))
+    assert answer == Answer(((8, 2), (7, 1)), (Delivery(one, ((8, 1), (7, 1))), Delivery(two, ((8, 2),))))
 
 
 def test_what_has_expired_is_not_handed_out_any_more() -> None:
@@ -179,11 +192,11 @@ def test_what_has_expired_is_not_handed_out_any_more() -> None:
     short = quote(1, "1", stream=("x", "nyse"), seq=1, expires=1_000_000)
     long = quote(2, "2", stream=("x", "nyse"), seq=2)
     world.tell("u", Forward((short, long)))
-    assert world.sent("c", Ask("s", 7, 0), "c") == [
-        Answer(7, 2, (Delivery(short, ((7, 1),)), Delivery(long, ((7, 2),))))
+    assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [
+        Answer(((7, 2),), (Delivery(short, ((7, 1),)), Delivery(long, ((7, 2),))))
     ]
     world.now = 2.0
-    assert world.sent("c", Ask("s", 7, 0), "c") == [Answer(7, 2, (Delivery(long, ((7, 2),)),))]
+    assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [Answer(((7, 2),), (Delivery(long, ((7, 2),)),))]
 
 
 def test_a_numbering_that_the_client_does_not_know_is_given_up() -> None:

@@ -18,6 +18,7 @@ from vestnik.wire.messages import (
     Delivery,
     Message,
     Notify,
+    Position,
     Publish,
     Refusal,
     Refused,
@@ -44,6 +45,10 @@ def pushed(*numbers: int, epoch: int = EPOCH) -> Notify:
 
 def kept(*numbers: int, epoch: int = EPOCH) -> tuple[Delivery, ...]:
     return pushed(*numbers, epoch=epoch).deliveries
+
+
+def asked(after: int) -> Ask:
+    return Ask((Position("s", EPOCH, after),))
 
 
 def handed(*numbers: int) -> list[Hand]:
@@ -99,16 +104,16 @@ def test_one_event_for_several_subscriptions_is_handed_over_once() -> None:
 def test_what_is_missing_is_asked_for_at_once_and_handed_over_first() -> None:
     client = session(keep=10)
     client.handle(pushed(1), 0.0)
-    assert said(client.handle(pushed(3), 1.0)) == [Ask("s", EPOCH, 1)]
+    assert said(client.handle(pushed(3), 1.0)) == [asked(1)]
     assert client.handle(pushed(4), 2.0) == [], "it has been asked for"
-    assert client.handle(Answer(EPOCH, 4, kept(2, 3, 4)), 3.0) == handed(2, 3, 4)
+    assert client.handle(Answer(((EPOCH, 4),), kept(2, 3, 4)), 3.0) == handed(2, 3, 4)
 
 
 def test_what_the_broker_lost_is_said_to_be_lost() -> None:
     client = session(keep=1)
     client.handle(pushed(3), 0.0)
     client.handle(pushed(5), 0.0)
-    answered = client.handle(Answer(EPOCH, 5, kept(5)), 1.0)
+    answered = client.handle(Answer(((EPOCH, 5),), kept(5)), 1.0)
     assert answered == [Lost("s", 1, 2), *handed(3), Lost("s", 4, 4), *handed(5)]
     assert client.handle(pushed(6), 1.0) == handed(6)
 
@@ -116,14 +121,26 @@ def test_what_the_broker_lost_is_said_to_be_lost() -> None:
 def test_what_the_broker_has_with_holes_is_handed_over_and_the_holes_are_said() -> None:
     client = session(keep=9)
     client.handle(pushed(6), 0.0)
-    answered = client.handle(Answer(EPOCH, 6, kept(2, 5, 6)), 1.0)
+    answered = client.handle(Answer(((EPOCH, 6),), kept(2, 5, 6)), 1.0)
     assert answered == [Lost("s", 1, 1), *handed(2), Lost("s", 3, 4), *handed(5, 6)]
+
+
+def test_what_several_subscriptions_missed_comes_in_the_order_of_all() -> None:
+    client = session(keep=9)
+    (other,) = said(client.subscribe("t", WANTED, 0.0, keep=9))
+    assert isinstance(other, Subscribe)
+    client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
+    ask = said(client.resume(1.0))[-1]
+    assert ask == Ask((Position("s", EPOCH, 0), Position("t", other.afresh, 0)))
+    kept = tuple(Delivery(event(n), ((epoch, n),)) for n, epoch in ((1, EPOCH), (1, other.afresh), (2, EPOCH)))
+    answer = Answer(((EPOCH, 2), (other.afresh, 1)), kept)
+    assert [hand.numbers for hand in results(client.handle(answer, 2.0))] == [(("s", 1),), (("t", 1),), (("s", 2),)]
 
 
 def test_a_question_that_is_not_answered_is_asked_again() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)
-    assert client.wake(PATIENCE) == [Say(Ask("s", EPOCH, 0)), Alarm(2 * PATIENCE)]
+    assert client.wake(PATIENCE) == [Say(asked(0)), Alarm(2 * PATIENCE)]
     assert client.wake(2 * PATIENCE - 0.1) == [Alarm(2 * PATIENCE)], "an alarm too early is set again"
 
 
@@ -132,7 +149,7 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     client.handle(pushed(1, 2), 0.0)
     subscribe, ask = said(client.resume(1.0))
     assert isinstance(subscribe, Subscribe)
-    assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, Ask("s", EPOCH, 2))
+    assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, asked(2))
     assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [Anew("s"), Done(subscribe)]
     (delivery,) = pushed(1, epoch=EPOCH + 1).deliveries
     assert results(client.handle(Notify((delivery,)), 2.0)) == [Hand(delivery.event, (("s", 3),))]
@@ -148,7 +165,7 @@ def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again(
 
 
 def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
-    for told in (pushed(1, epoch=EPOCH + 1), Answer(EPOCH + 1, 1, kept(1, epoch=EPOCH + 1))):
+    for told in (pushed(1, epoch=EPOCH + 1), Answer(((EPOCH + 1, 1),), kept(1, epoch=EPOCH + 1))):
         client = session(keep=1)
         client.handle(pushed(1, 2), 0.0)
         assert results(client.handle(told, 2.0)) == [Anew("s"), Hand(event(1), (("s", 3),))]
@@ -157,9 +174,9 @@ def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
 def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)
-    (subscribe,) = said(client.handle(Unknown("s", EPOCH), 1.0))
+    (subscribe,) = said(client.handle(Unknown(Position("s", EPOCH, 0)), 1.0))
     assert isinstance(subscribe, Subscribe) and (subscribe.epoch, subscribe.afresh) == (EPOCH, EPOCH + 1)
-    assert client.handle(Unknown("s", 7), 1.0) == [] == client.handle(Unknown("gone", 7), 1.0)
+    assert client.handle(Unknown(Position("s", 7, 0)), 1.0) == [] == client.handle(Unknown(Position("gone", 7, 0)), 1.0)
 
 
 def test_what_comes_of_an_earlier_subscription_of_the_same_name_is_not_taken_for_this_one() -> None:
@@ -223,7 +240,7 @@ def test_what_the_application_says() -> None:
     (wrong,) = said(client.advertise("", WANTED, 0.0))
     assert isinstance(wrong, Advertise)
     assert client.handle(Refused(wrong.request, "because"), 0.0) == [Done(wrong, "because")]
-    assert client.handle(Answer(EPOCH, 3), 0.0) == []
+    assert client.handle(Answer(((EPOCH, 3),)), 0.0) == []
     with pytest.raises(TypeError, match="Publish"):
         client.handle(Publish(()), 0.0)
 
@@ -248,12 +265,12 @@ def test_what_is_changed_is_changed() -> None:
 
 def test_checking_asks_and_adapts_to_what_was_missed() -> None:
     client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
-    assert client.wake(20.0) == [Say(Ask("s", EPOCH, 0)), Alarm(25.0)]
-    client.handle(Answer(EPOCH, 0), 20.0)
+    assert client.wake(20.0) == [Say(asked(0)), Alarm(25.0)]
+    client.handle(Answer(((EPOCH, 0),)), 20.0)
     assert said(client.wake(59.9)) == [], "nothing was lost: 40 seconds until the next"
-    assert said(client.wake(60.0)) == [Ask("s", EPOCH, 0)]
-    assert client.handle(Answer(EPOCH, 3, kept(1, 2, 3)), 60.0) == handed(1, 2, 3)
-    assert said(client.wake(60 + 40 * 2.5 / 4)) == [Ask("s", EPOCH, 3)]
+    assert said(client.wake(60.0)) == [asked(0)]
+    assert client.handle(Answer(((EPOCH, 3),), kept(1, 2, 3)), 60.0) == handed(1, 2, 3)
+    assert said(client.wake(60 + 40 * 2.5 / 4)) == [asked(3)]
 
 
 @pytest.mark.parametrize(

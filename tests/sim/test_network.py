@@ -90,7 +90,8 @@ def test_what_was_stored_outlives_a_crash() -> None:
     net.crash("b3")
     net.settle()
     net.restart("b3")
-    assert [event.id for what in net.brokers["b3"].disk for event in what.events] == ["1"], "the second was not on disk yet"
+    stored = [event.id for what in net.brokers["b3"].disk for event in what.events]
+    assert stored == ["1"], "the second was not on disk yet"
 
 
 def test_a_client_that_was_away_gets_what_was_kept() -> None:

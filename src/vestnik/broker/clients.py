@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from vestnik.model.events import Event
-from vestnik.wire.messages import Answer, Delivery, Subscribe
+from vestnik.wire.messages import Answer, Delivery, Position, Subscribe, Unknown
 
 FOREVER = float("inf")
 MICROS = 1_000_000
@@ -15,31 +17,34 @@ def has_expired(event: Event, now: float) -> bool:
     return event.expires is not None and event.expires <= now * MICROS
 
 
+class Kept(NamedTuple):
+    """A notification, with its place among all of the broker and its number in its subscription."""
+
+    place: int
+    number: int
+    event: Event
+
+
 class Subscription:
     """A filter, whether it has a lease, its numbering, and the notifications that are kept."""
 
     def __init__(self, message: Subscribe) -> None:
         self.epoch = message.afresh
         self.last = 0
-        self._kept: deque[tuple[int, Event]] = deque()
+        self.kept: deque[Kept] = deque()
         self.change(message)
 
     def change(self, message: Subscribe) -> None:
         """What the client wants may change; the numbers go on."""
         self.filter = message.filter
         self.leased = message.lease < FOREVER
-        self._kept = deque(self._kept, maxlen=message.keep)
+        self.kept = deque(self.kept, maxlen=message.keep)
 
-    def number(self, event: Event) -> int:
-        """The number of a new notification."""
+    def number(self, event: Event, place: int) -> int:
+        """The number of a new notification, whose place is among those of all subscriptions."""
         self.last += 1
-        self._kept.append((self.last, event))
+        self.kept.append(Kept(place, self.last, event))
         return self.last
-
-    def answer(self, after: int, now: float) -> Answer:
-        """What came after a number. What has expired is not handed out any more."""
-        kept = [(number, event) for number, event in self._kept if number > after and not has_expired(event, now)]
-        return Answer(self.epoch, self.last, tuple([Delivery(event, ((self.epoch, n),)) for n, event in kept]))
 
 
 class Client:
@@ -54,3 +59,20 @@ class Client:
     def is_forgotten(self) -> bool:
         """Whether nothing is left of it."""
         return not (self.connected or self.subscriptions or self.advertisements)
+
+    def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Unknown]:
+        """What came after these positions, each event once and in order. What has expired is not handed out."""
+        last: list[tuple[int, int]] = []
+        found: dict[int, tuple[Event, list[tuple[int, int]]]] = {}
+        for position in positions:
+            subscription = self.subscriptions.get(position.name)
+            if subscription is None or subscription.epoch != position.epoch:
+                yield Unknown(position)
+                continue
+            last.append((subscription.epoch, subscription.last))
+            for place, number, event in subscription.kept:
+                if number > position.after and not has_expired(event, now):
+                    found.setdefault(place, (event, []))[1].append((subscription.epoch, number))
+        if last:
+            kept = [Delivery(event, tuple(numbers)) for _, (event, numbers) in sorted(found.items())]
+            yield Answer(tuple(last), tuple(kept))

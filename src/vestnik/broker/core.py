@@ -38,7 +38,6 @@ from vestnik.wire.messages import (
     Stored,
     Subscribe,
     Unadvertise,
-    Unknown,
     Unsubscribe,
 )
 
@@ -62,6 +61,7 @@ class BrokerCore:
         self._arrivals = Arrivals()
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
+        self._places = count()
         self._ways: dict[NodeId, NodeId] = {}  # over which neighbour a broker was heard from
         self._handlers: dict[type[Message], Handler] = {
             Forward: self._forward,
@@ -158,11 +158,12 @@ class BrokerCore:
     def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
         numbers: dict[NodeId, list[tuple[int, int]]] = {}
+        place = next(self._places)
         for name, wanted_as in subscriptions:
             client = self.clients.get(name)
             subscription = client and client.subscriptions.get(wanted_as)
             if subscription:
-                numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event)))
+                numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
         for name, pairs in numbers.items():
             if self.clients[name].connected:
                 local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
@@ -223,10 +224,7 @@ class BrokerCore:
         return "" if name else "it has no name"
 
     def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
-        subscription = self._client(client).subscriptions.get(message.name)
-        if subscription is None or subscription.epoch != message.epoch:
-            return [Send(client, Unknown(message.name, message.epoch))]
-        return [Send(client, subscription.answer(message.after, now))]
+        return [Send(client, answer) for answer in self._client(client).answer(message.positions, now)]
 
     def _gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""

@@ -21,7 +21,11 @@ class Checking(Protocol):
         """The interval after one in which `lost` notifications were lost; `uniform(a, b)` draws a number."""
 
 
-class Adaptive(Struct, frozen=True, tag="adaptive", tag_field="kind", forbid_unknown_fields=True):
+class Strategy(Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
+    """One that a file may name."""
+
+
+class Adaptive(Strategy, frozen=True, tag="adaptive"):
     """Longer by `delta` where nothing was lost, else shorter the more was lost: t (1 + alpha k) / (k + 1)."""
 
     delta: float = 20.0
@@ -37,7 +41,7 @@ class Adaptive(Struct, frozen=True, tag="adaptive", tag_field="kind", forbid_unk
         return interval + self.delta if lost == 0 else interval * (1 + self.alpha * lost) / (lost + 1)
 
 
-class MultiplicativeDecrease(Struct, frozen=True, tag="multiplicative-decrease", tag_field="kind", forbid_unknown_fields=True):
+class MultiplicativeDecrease(Strategy, frozen=True, tag="multiplicative-decrease"):
     """Shorter by `factor` where something was lost, else the first interval again."""
 
     factor: float = 0.5
@@ -52,7 +56,7 @@ class MultiplicativeDecrease(Struct, frozen=True, tag="multiplicative-decrease",
         return interval * self.factor if lost else self.first
 
 
-class RandomInterval(Struct, frozen=True, tag="random", tag_field="kind", forbid_unknown_fields=True):
+class RandomInterval(Strategy, frozen=True, tag="random"):
     """Anything between `low` and `high`."""
 
     low: float = 10.0
@@ -68,7 +72,7 @@ class RandomInterval(Struct, frozen=True, tag="random", tag_field="kind", forbid
         return uniform(self.low, self.high)
 
 
-class Constant(Struct, frozen=True, tag="constant", tag_field="kind", forbid_unknown_fields=True):
+class Constant(Strategy, frozen=True, tag="constant"):
     """Always the first interval."""
 
     first: float = T0
@@ -81,7 +85,7 @@ class Constant(Struct, frozen=True, tag="constant", tag_field="kind", forbid_unk
 
 
 AnyChecking: TypeAlias = Adaptive | MultiplicativeDecrease | RandomInterval | Constant
-"""One of those that are here, for files."""
+"""Those that are here."""
 
 
 def _positive(*intervals: float) -> None:

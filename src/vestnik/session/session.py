@@ -25,6 +25,7 @@ from vestnik.wire.messages import (
     Delivery,
     Message,
     Notify,
+    Position,
     Publish,
     Refused,
     Request,
@@ -134,9 +135,8 @@ class Session:
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         for known in self._subscriptions.values():
             acts.append(self._say_subscription(known, now))
-            if known.epoch:
-                self._agenda.drop(Errand("ask", known.name))
-                acts += self._ask(known, now)
+            self._agenda.drop(Errand("ask", known.name))
+        acts += self._ask([known for known in self._subscriptions.values() if known.epoch], now)
         acts += [
             self._request(r, now) for r in list(self._requests.values()) if not isinstance(r, Subscribe | Advertise)
         ]
@@ -151,10 +151,10 @@ class Session:
         match message:
             case Notify(deliveries):
                 return [act for delivery in deliveries for act in self._take(delivery, now)]
-            case Answer(epoch, last, kept):
-                return self._answered(epoch, last, kept, now)
-            case Unknown(name, epoch):
-                return self._forgotten(name, epoch, now)
+            case Answer(last, kept):
+                return self._answered(last, kept, now)
+            case Unknown(position):
+                return self._forgotten(position, now)
             case Accepted(request, lease, epoch):
                 return [*self._follow(epoch), *self._accepted(request, lease, now)]
             case Refused(request, reason):
@@ -180,7 +180,7 @@ class Session:
         begun: list[Act] = []
         in_turn: list[tuple[str, int]] = []
         later: list[Act] = []
-        questions: list[Act] = []
+        missing: list[Subscription] = []
         for epoch, number in delivery.numbers:
             begun += self._follow(epoch)
             known = self._by_epoch.get(epoch)
@@ -189,40 +189,54 @@ class Session:
             if known.take(number, delivery.event):
                 in_turn.append((known.name, known.given))
             if number > known.last:
-                questions += self._ask(known, now)
+                missing.append(known)
             elif known.early:
                 later += known.catch_up()
         handed = [Hand(delivery.event, tuple(in_turn))] if in_turn else []
-        return begun + handed + later + questions
+        return begun + handed + later + self._ask(missing, now)
 
-    def _ask(self, known: Subscription, now: float) -> list[Act]:
+    def _ask(self, missing: Iterable[Subscription], now: float) -> list[Act]:
         """Ask for what is missing, unless that was asked already."""
-        errand = Errand("ask", known.name)
-        if errand in self._agenda:
-            return []
-        self._agenda.put(errand, now + PATIENCE)
-        return [Say(Ask(known.name, known.epoch, known.last))]
+        positions: list[Position] = []
+        for known in missing:
+            errand = Errand("ask", known.name)
+            if errand not in self._agenda:
+                self._agenda.put(errand, now + PATIENCE)
+                positions.append(known.position)
+        return [Say(Ask(tuple(positions)))] if positions else []
 
-    def _answered(self, epoch: int, last: int, kept: tuple[Delivery, ...], now: float) -> list[Act]:
-        known = self._by_epoch.get(epoch)
-        if known is None:
-            return []
-        acts = self._follow(epoch)
-        self._agenda.drop(Errand("ask", known.name))
-        acts += known.close(last, {number: delivery.event for delivery in kept for _, number in delivery.numbers})
+    def _answered(self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], now: float) -> list[Act]:
+        """Hand over what was missed, in the order of all subscriptions, and say what is lost."""
+        acts = [act for epoch, _ in last for act in self._follow(epoch)]
+        for delivery in kept:
+            numbers = [(epoch, number) for epoch, number in delivery.numbers if epoch in self._by_epoch]
+            for epoch, number in numbers:
+                known = self._by_epoch[epoch]
+                acts += known.close(number - 1)
+                known.missed += number > known.last
+            acts += self._take(Delivery(delivery.event, tuple(numbers)), now)
+        for epoch, number in last:
+            if epoch in self._by_epoch:
+                known = self._by_epoch[epoch]
+                self._agenda.drop(Errand("ask", known.name))
+                acts += known.close(number)
+                self._check_later(known, now)
+        return acts
+
+    def _check_later(self, known: Subscription, now: float) -> None:
+        """After a check, decide when the next is due."""
         check = Errand("check", known.name)
         if known.checking is not None and check not in self._agenda:
             known.interval = known.checking.next(known.interval, known.missed, self._uniform)
             known.missed = 0
             self._agenda.put(check, now + known.interval)
-        return acts
 
-    def _forgotten(self, name: str, epoch: int, now: float) -> list[Act]:
+    def _forgotten(self, position: Position, now: float) -> list[Act]:
         """The broker does not know a subscription that it was asked about."""
-        known = self._by_epoch.get(epoch) or self._subscriptions.get(name)
-        if known is None or known.epoch != epoch:
+        known = self._subscriptions.get(position.name)
+        if known is None or known.epoch != position.epoch:
             return []
-        self._agenda.drop(Errand("ask", name))
+        self._agenda.drop(Errand("ask", known.name))
         return [self._say_subscription(known, now)]
 
     def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
@@ -259,7 +273,7 @@ class Session:
                 case Errand("offer", str(name)):
                     acts.append(self._say_advertisement(name, now))
                 case Errand(_, str(name)):
-                    acts += self._ask(self._subscriptions[name], now)
+                    acts += self._ask([self._subscriptions[name]], now)
         return acts + self._alarm()
 
     def _say_subscription(self, known: Subscription, now: float) -> Say:

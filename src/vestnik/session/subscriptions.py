@@ -7,7 +7,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import Arrivals
 from vestnik.session.acts import Act, Hand, Lost
 from vestnik.session.checking import Checking
-from vestnik.wire.messages import Subscribe
+from vestnik.wire.messages import Position, Subscribe
 
 
 class Subscription:
@@ -31,6 +31,10 @@ class Subscription:
         self.checking: Checking | None = None
         self.interval = 0.0
         self.missed = 0  # how many had to be asked for since the last check
+
+    @property
+    def position(self) -> Position:
+        return Position(self.name, self.epoch, self.last)
 
     def message(self, request: int) -> Subscribe:
         epochs = self.epoch, self.afresh
@@ -61,11 +65,8 @@ class Subscription:
                 acts.append(Hand(event, ((self.name, self.given),)))
         return acts
 
-    def close(self, last: int, kept: dict[int, Event]) -> list[Act]:
-        """The broker has given out numbers up to `last` and has these `kept`: what is nowhere is lost for good."""
-        missing = {number: event for number, event in kept.items() if number > self.last and number not in self.early}
-        self.early |= missing
-        self.missed += len(missing)
+    def close(self, last: int) -> list[Act]:
+        """The broker has no more up to number `last`: what is not here is lost for good."""
         acts = self.catch_up()
         while self.last < last:
             next_here = min([number for number in self.early if number <= last], default=last + 1)

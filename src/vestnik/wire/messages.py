@@ -106,12 +106,18 @@ class Unadvertise(Request, frozen=True):
     name: str
 
 
-class Ask(Message, frozen=True):
-    """Is there anything in a subscription after number `after`? Answered by Answer or Unknown."""
+class Position(Struct, frozen=True):
+    """All up to number `after` of a subscription has come."""
 
     name: str
     epoch: int
     after: int
+
+
+class Ask(Message, frozen=True):
+    """Is there anything after these positions? Answered by Answer, after Unknown for each that is not known."""
+
+    positions: tuple[Position, ...]
 
 
 # --- from a broker to its client ---
@@ -132,18 +138,19 @@ class Notify(Message, frozen=True):
 
 
 class Answer(Message, frozen=True):
-    """The answer to Ask: the last number given out, and what there is of those asked for. The others are lost."""
+    """The answer to Ask: the last number given out in each numbering, and what there is of those asked for, in order.
 
-    epoch: int
-    last: int
+    The others are lost.
+    """
+
+    last: tuple[tuple[int, int], ...]
     kept: tuple[Delivery, ...] = ()
 
 
 class Unknown(Message, frozen=True):
-    """The answer to Ask where there is no such numbering: the client should subscribe again."""
+    """What was asked about is not known: the client should subscribe again."""
 
-    name: str
-    epoch: int
+    position: Position
 
 
 class Accepted(Message, frozen=True):
