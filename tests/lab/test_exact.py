@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from vestnik.lab.exact import EACH, Exact, harmonic, reciprocal
+from vestnik.lab.agreement import cells, disagreeing
+from vestnik.lab.exact import Exact, harmonic, reciprocal
 from vestnik.lab.routing import FORMS, Measured, Setting, grow
-from vestnik.lab.statistics import Estimate, estimate, holm, p_value
+from vestnik.lab.statistics import estimate, p_value
 from vestnik.sim.topologies import Topology, paper
 
 STRATEGIES = ("simple", "identity", "covering", "merging")
-LEVEL = 0.01
 STOCKS, SEEDS, OPERATIONS, LOADS = 40, 24, 8, [20, 60]
 
 SMALL = Topology(
@@ -76,30 +76,10 @@ def test_the_mean_number_of_maximal_intervals_is_harmonic() -> None:
     assert p_value(estimate(counts), sum(1 / i for i in range(1, n + 1))) > 0.001
 
 
-def cells(
-    exact: Exact, settings: list[Setting], loads: list[int], seeds: int, operations: int
-) -> list[tuple[str, Estimate, float]]:
-    """For each setting, load and quantity what was measured over the seeds, and what is expected."""
-    found = []
-    for setting in settings:
-        runs = [list(grow(setting, loads, seed, operations, exact.topology)) for seed in range(seeds)]
-        for place, load in enumerate(loads):
-            kind = setting.strategy, setting.advertisements, setting.form, load // EACH
-            for name, expected in (
-                ("entries", exact.entries(*kind)),
-                ("admin_subscribe", exact.admin(*kind)),
-                ("admin_unsubscribe", exact.admin(*kind)),
-            ):
-                measured = estimate([getattr(run[place], name) for run in runs])
-                found.append((f"{kind} {name}", measured, expected))
-    return found
-
-
-def disagreeing(found: list[tuple[str, Estimate, float]]) -> list[str]:
-    """The cells that disagree at `LEVEL` for all together, by Holm's procedure on Student's tests."""
-    wrong = holm([p_value(measured, expected) for _, measured, expected in found], LEVEL)
-    names = [f"{name}: {measured}, expected {expected:.4f}" for name, measured, expected in (found[i] for i in wrong)]
-    return [f"of {len(found)} cells at level {LEVEL} for all together:", *names] if names else []
+def grown(settings: list[Setting], topology: Topology, loads: list[int], seeds: int, operations: int) -> list[Measured]:
+    return [
+        row for setting in settings for seed in range(seeds) for row in grow(setting, loads, seed, operations, topology)
+    ]
 
 
 def test_measured_means_agree_with_the_expected_ones() -> None:
@@ -108,28 +88,45 @@ def test_measured_means_agree_with_the_expected_ones() -> None:
         Setting(strategy=strategy, advertisements=ads, form=form, stocks=STOCKS)
         for strategy, ads, form in product(STRATEGIES, (False, True), FORMS)
     ]
-    found = cells(Exact(SMALL, STOCKS), settings, LOADS, SEEDS, OPERATIONS)
+    found = cells(grown(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS))
     assert len(found) == 96
     assert disagreeing(found) == []
 
 
 def test_they_do_on_the_brokers_of_the_paper() -> None:
     settings = [Setting(strategy=strategy, advertisements=True, form="interval") for strategy in STRATEGIES]
-    assert disagreeing(cells(Exact(paper()), settings, [100], 12, 4)) == []
+    assert disagreeing(cells(grown(settings, paper(), [10, 100], 12, 4), Exact(paper()))) == []
 
 
 def test_hierarchical_routing_is_like_a_producer_at_the_root() -> None:
-    setting = Setting(strategy="hierarchical covering", form="interval", stocks=STOCKS)
-    measured = [next(grow(setting, [50], seed, OPERATIONS, SMALL)) for seed in range(SEEDS)]
-    exact = Exact(SMALL, STOCKS)
-    expected = exact.entries("hierarchical covering", True, "interval", 5)
-    assert p_value(estimate([run.entries for run in measured]), expected) > LEVEL
+    settings = [Setting(strategy="hierarchical covering", form="interval", stocks=STOCKS)]
+    assert disagreeing(cells(grown(settings, SMALL, [50], SEEDS, OPERATIONS), Exact(SMALL, STOCKS))) == []
+    assert Exact(SMALL).entries("hierarchical covering", False, "interval", 5) == Exact(SMALL).entries(
+        "covering", True, "interval", 5
+    )
 
 
 def test_a_wrong_expectation_is_seen() -> None:
     settings = [Setting(strategy="identity", stocks=STOCKS)]
-    found = cells(Exact(SMALL, STOCKS - 15), settings, LOADS, SEEDS, OPERATIONS)
-    assert disagreeing(found) != []
+    wrong = disagreeing(cells(grown(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS - 15)))
+    assert "entries of identity, equality, x = 60" in " ".join(map(str, wrong))
+
+
+def test_cells_without_spread_are_judged_by_the_exact_one() -> None:
+    """Of one consumer and few visitors, hardly any visitor wants the same stock."""
+    rows = grown([Setting(strategy="covering", form="interval")], SMALL, [10], 6, 1)
+    _, told, _ = cells(rows, Exact(SMALL))
+    assert (told.mean, told.error, told.exact < 7) == (7, 0, True)
+    assert told.p > 0.5 > told._replace(exact_error=0.0).p == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_network_that_grew_is_like_one_that_did_not(strategy: str, form: str) -> None:
+    """Neither the loads before nor those who came to measure leave a trace."""
+    setting = Setting(strategy=strategy, form=form, stocks=STOCKS)
+    *_, last = grow(setting, [10, 30, 60], 1, 5, SMALL)
+    assert [last] == list(grow(setting, [60], 1, 5, SMALL))
 
 
 def test_what_is_measured_besides() -> None:

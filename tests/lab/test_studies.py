@@ -11,6 +11,7 @@ import pytest
 from vestnik.lab import compare, experiments, routing_study
 from vestnik.lab.compare_run import Compared, Task, measure
 from vestnik.lab.overlay import Routing
+from vestnik.lab.parallel import Bench
 from vestnik.lab.report import render
 from vestnik.lab.results import Claim, Figure, Result, read, write
 from vestnik.sim.topologies import paper
@@ -25,20 +26,21 @@ def silent(share: float) -> None:
 
 @pytest.fixture(scope="module")
 def routing() -> Result:
-    return routing_study.study(routing_study.Size([20], [20, 50], 50, 2, 1), 1, silent)
+    return routing_study.study(routing_study.Size([20], [20, 50], 50, 2, 1), Bench(1, silent))
 
 
 @pytest.fixture(scope="module")
 def compared() -> Result:
-    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "medical"], 1, silent)
+    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "medical"], Bench(1, silent))
 
 
 def test_every_claim_on_routing_is_judged(routing: Result) -> None:
-    assert len(routing.claims) == 15
+    assert len(routing.claims) == 16
     assert {claim.verdict for claim in routing.claims} == VERDICTS
     verdicts = {claim.claim: claim.verdict for claim in routing.claims}
     assert [v for c, v in verdicts.items() if "help covering and merging most" in c] == ["does not hold"]
     assert [v for c, v in verdicts.items() if "approach 212,000" in c] == ["holds"]
+    assert [v for c, v in verdicts.items() if "expected exactly" in c] == ["holds"]
     assert [v for c, v in verdicts.items() if "2 (|V| - 1) = 212" in c] == ["holds in part"]
 
 
@@ -47,6 +49,12 @@ def test_the_summary_has_what_is_exact_beside_what_is_measured(routing: Result) 
     assert len(rows) == 4 * 2 * (1 + 2)  # strategies, forms, loads without advertisements and with them
     for row in rows:
         assert row["entries"] == pytest.approx(row["exact_entries"], rel=0.25)
+
+
+def test_cells_are_judged_all_at_once(routing: Result) -> None:
+    rows = routing.tables["routing-cells"]
+    assert len(rows) == 3 * len(routing.tables["routing-summary"])
+    assert all(row["agrees"] and 0 < row["p"] <= 1 for row in rows)
 
 
 def test_the_files_of_an_experiment(routing: Result, tmp_path: Path) -> None:

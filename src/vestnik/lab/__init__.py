@@ -2,9 +2,11 @@
 
 experiments       experiments by name
 overlay           a network of brokers without time
-exact             what is expected in the routing experiment, exactly
 routing           one strategy under growing loads; routing_study is the whole experiment, routing_evidence what was
-                  measured beside what is exact, routing_claims the verdicts, routing_figures the figures
+                  measured beside what is exact, routing_claims, routing_conclusions and routing_variants the verdicts,
+                  routing_figures the figures, notebook what was measured before
+exact, spread     what is expected in the routing experiment, and how far runs lie from it; agreement is whether what
+                  was measured agrees with it
 selection         the same interests served by channels, by subjects and by content
 compare           all strategies on the same subscriptions and publications; compare_run is one of them, compare_claims
                   the verdicts, plays what clients do, meter and complexity how large messages and filters are,

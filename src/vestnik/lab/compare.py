@@ -12,10 +12,10 @@ from vestnik.lab.compare_claims import judge
 from vestnik.lab.compare_run import Compared, Task, measure
 from vestnik.lab.figures import COLOURS, WIDTHS, figure, log_log
 from vestnik.lab.overlay import Routing
-from vestnik.lab.parallel import each
+from vestnik.lab.parallel import Bench, each
 from vestnik.lab.plays import WORKLOADS
 from vestnik.lab.plays import Size as Size
-from vestnik.lab.results import Advance, Figure, Result, Row
+from vestnik.lab.results import Figure, Result, Row
 from vestnik.routing.registry import known_strategies
 
 if TYPE_CHECKING:
@@ -25,18 +25,18 @@ REDUCED = Size(30, 15, 3, 200, 20)
 FULL = Size(None, 100, 5, 2000, 100)
 
 
-def run(full: bool, jobs: int, advance: Advance) -> Result:
-    return study(FULL if full else REDUCED, list(WORKLOADS), jobs, advance)
+def run(full: bool, bench: Bench) -> Result:
+    return study(FULL if full else REDUCED, list(WORKLOADS), bench)
 
 
-def study(size: Size, workloads: list[str], jobs: int, advance: Advance) -> Result:
+def study(size: Size, workloads: list[str], bench: Bench) -> Result:
     tasks = [
         Task(workload, Routing(strategy, ads), size)
         for workload in workloads
         for strategy in known_strategies()
         for ads in (False, True)
     ]
-    rows = list(with_break_even(each(measure, tasks, jobs, advance)))
+    rows = list(with_break_even(list(each(measure, tasks, bench))))
     return Result(
         name="compare",
         title="All strategies on the same subscriptions and publications",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 from vestnik.lab.compare_run import Compared
-from vestnik.lab.results import Claim
+from vestnik.lab.results import Claim, verdict
 from vestnik.lab.statistics import number
 
 EXACT = ("simple", "identity", "covering", "merging")
@@ -32,7 +32,7 @@ def _same(workloads: list[list[Compared]]) -> Claim:
     return Claim(
         claim="every strategy delivers the same",
         measured=_each(workloads, delivered),
-        verdict=_verdict(len({row.notifications for row in rows}) == 1 for rows in workloads),
+        verdict=verdict(*(len({row.notifications for row in rows}) == 1 for rows in workloads)),
     )
 
 
@@ -47,7 +47,7 @@ def _in_vain(workloads: list[list[Compared]]) -> Claim:
         claim="filters and their perfect merging keep events from brokers where nobody wants them",
         measured=_each(workloads, useless),
         exact="0 with filters",
-        verdict=_verdict(not any(row.useless for row in rows if row.strategy in EXACT) for rows in workloads),
+        verdict=verdict(*(not any(row.useless for row in rows if row.strategy in EXACT) for rows in workloads)),
     )
 
 
@@ -59,7 +59,7 @@ def _delay(workloads: list[list[Compared]]) -> Claim:
     return Claim(
         claim="events take the same time under every strategy",
         measured=_each(workloads, measured),
-        verdict=_verdict(len({(row.delay_median, row.delay_95) for row in rows}) == 1 for rows in workloads),
+        verdict=verdict(*(len({(row.delay_median, row.delay_95) for row in rows}) == 1 for rows in workloads)),
         reason="there is one way between two brokers of a tree; brokers take no time here, and links have no bandwidth",
     )
 
@@ -74,13 +74,13 @@ def _bytes(workloads: list[list[Compared]]) -> Claim:
             f"flooding {number(flooding.messages)} and {number(flooding.bytes)}"
         )
 
-    verdict = _verdict(_fewest(rows).bytes == _smallest(rows).bytes for rows in workloads)
+    found = verdict(*(_fewest(rows).bytes == _smallest(rows).bytes for rows in workloads))
     return Claim(
         claim="the strategy with the fewest messages has the fewest bytes, too",
         measured=_each(workloads, least),
-        verdict=verdict,
+        verdict=found,
         reason=""
-        if verdict == "holds"
+        if found == "holds"
         else "a message is the larger the more its filters say, and the more it withdraws",
     )
 
@@ -101,7 +101,7 @@ def _complexity(workloads: list[list[Compared]]) -> Claim:
     return Claim(
         claim="merging leaves fewer entries with more complex filters: values and intervals in each",
         measured=_each(workloads, parts),
-        verdict=_verdict(map(grows, workloads)),
+        verdict=verdict(*map(grows, workloads)),
         reason="sets of values grow when they merge, intervals that meet become one; nobody has unsubscribed: what is "
         "withdrawn has been covered or merged",
     )
@@ -121,7 +121,7 @@ def _flooding(workloads: list[list[Compared]]) -> Claim:
     return Claim(
         claim="flooding has its place where subscriptions change often",
         measured=_each(workloads, place),
-        verdict=_verdict((last(rows).break_even or 0.0) > 0 for rows in workloads),
+        verdict=verdict(*((last(rows).break_even or 0.0) > 0 for rows in workloads)),
         reason="every link carries every event under flooding, and nothing when a subscription changes",
     )
 
@@ -151,8 +151,3 @@ def _shown(values: Iterable[float | None]) -> str:
 
 def _each(workloads: list[list[Compared]], say: Callable[[list[Compared]], str]) -> str:
     return "; ".join(f"{rows[0].workload}: {say(rows)}" for rows in workloads)
-
-
-def _verdict(facts: Iterable[bool]) -> str:
-    found = list(facts)
-    return "holds" if all(found) else "holds in part" if any(found) else "does not hold"

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from vestnik.routing.registry import HIERARCHICAL
 from vestnik.sim.topologies import Topology
 from vestnik.wire.messages import NodeId
 
@@ -29,27 +30,33 @@ class Exact:
     stocks: int = 1000
 
     @cached_property
-    def links(self) -> dict[tuple[NodeId, NodeId], float]:
-        """For each directed link the share of access brokers behind it: on the side of its first node."""
-        below = Counter(self.topology.access)
+    def behind(self) -> dict[tuple[NodeId, NodeId], frozenset[NodeId]]:
+        """The access brokers behind each directed link: on the side of its first node."""
+        all_ = frozenset(self.topology.access)
+        below = {node: all_ & {node} for node in self.topology.nodes}
         parents = self.topology.parents
         far = self.topology.distances(self.topology.root)
+        found: dict[tuple[NodeId, NodeId], frozenset[NodeId]] = {}
         for node in sorted(self.topology.nodes, key=far.__getitem__, reverse=True):
             parent = parents[node]
             if parent is not None:
-                below[parent] += below[node]
-        total = len(self.topology.access)
-        links: dict[tuple[NodeId, NodeId], float] = {}
-        for node, parent in parents.items():
-            if parent is not None:
-                links[node, parent] = below[node] / total
-                links[parent, node] = 1 - below[node] / total
-        return links
+                below[parent] |= below[node]
+                found[node, parent], found[parent, node] = below[node], all_ - below[node]
+        return found
 
-    def shares(self, to_root_only: bool) -> Counter[float]:
-        """How many links have which share behind them."""
+    @cached_property
+    def links(self) -> dict[tuple[NodeId, NodeId], float]:
+        """The share of access brokers behind each directed link."""
+        return {link: self.share(behind) for link, behind in self.behind.items()}
+
+    def share(self, brokers: frozenset[NodeId]) -> float:
+        return len(brokers) / len(self.topology.access)
+
+    def counted(self, strategy: str, advertisements: bool) -> list[tuple[NodeId, NodeId]]:
+        """The directed links that subscriptions go over: all, or those to the root, where the producer is."""
+        to_root_only = advertisements or strategy.startswith(HIERARCHICAL)
         parents = self.topology.parents
-        return Counter(p for (one, other), p in self.links.items() if not to_root_only or parents[one] == other)
+        return [(one, other) for one, other in self.behind if not to_root_only or parents[one] == other]
 
     @property
     def mean_path(self) -> float:
@@ -57,32 +64,33 @@ class Exact:
         far = self.topology.distances(self.topology.root)
         return sum(far[node] for node in self.topology.access) / len(self.topology.access)
 
-    def entries(self, strategy: str, to_root_only: bool, form: str, consumers: int) -> float:
+    def entries(self, strategy: str, advertisements: bool, form: str, consumers: int) -> float:
         """The expected number of remote subscription entries."""
-        return self._sum(_ENTRIES[_kind(strategy, form)], to_root_only, consumers)
+        of_link = _ENTRIES[law(strategy, form)]
+        shares = self._shares(strategy, advertisements)
+        return sum(count * of_link(p, consumers, self.stocks) for p, count in shares.items())
 
-    def admin(self, strategy: str, to_root_only: bool, form: str, consumers: int) -> float:
+    def admin(self, strategy: str, advertisements: bool, form: str, consumers: int) -> float:
         """The expected number of messages when one more consumer subscribes once, and again when it leaves.
 
         It is behind a link with probability p; a message goes over the link if its filter changes what is told there.
         """
-        changes = _CHANGES[_kind(strategy, form)]
-        return self._sum(lambda p, c, m: p * changes(p, c, m), to_root_only, consumers)
+        kind, shares = law(strategy, form), self._shares(strategy, advertisements)
+        return sum(count * p * changes(kind, p, consumers, self.stocks) for p, count in shares.items())
 
-    def limit(self, strategy: str, to_root_only: bool, form: str) -> float:
+    def limit(self, strategy: str, advertisements: bool, form: str) -> float:
         """What the number of entries approaches with more and more consumers."""
-        links = sum(self.shares(to_root_only).values())
-        kind = _kind(strategy, form)
+        links, kind = len(self.counted(strategy, advertisements)), law(strategy, form)
         if kind in ("simple", "maximal"):
             return float("inf")
         return {"nothing": 0, "identity": links * self.stocks, "per stock": links * self.stocks, "sets": links}[kind]
 
-    def _sum(self, of_link: Callable[[float, int, int], float], to_root_only: bool, consumers: int) -> float:
-        shares = self.shares(to_root_only)
-        return sum(count * of_link(p, consumers, self.stocks) for p, count in shares.items())
+    def _shares(self, strategy: str, advertisements: bool) -> Counter[float]:
+        """How many links have which share behind them."""
+        return Counter(self.links[link] for link in self.counted(strategy, advertisements))
 
 
-def _kind(strategy: str, form: str) -> str:
+def law(strategy: str, form: str) -> str:
     """What is told over a link: under which of the laws below a strategy falls."""
     strategy = strategy.rpartition(" ")[2]
     if strategy == "flooding":
@@ -90,6 +98,11 @@ def _kind(strategy: str, form: str) -> str:
     if form == "interval":
         return {"identity": "simple", "covering": "maximal", "merging": "per stock"}.get(strategy, strategy)
     return {"covering": "identity", "merging": "sets"}.get(strategy, strategy)
+
+
+def changes(kind: str, p: float, consumers: int, stocks: int) -> float:
+    """The probability that a new subscription behind a link changes what is told over it."""
+    return _CHANGES[kind](p, consumers, stocks)
 
 
 def _wanted(p: float, consumers: int, stocks: int) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
-from vestnik.lab.results import Advance, Draw, Result
+from vestnik.lab.parallel import Bench
+from vestnik.lab.results import Draw, Result
 
 _known = {
     "routing": ("vestnik.lab.routing_study", "Table entries and messages of the routing strategies, by subscriptions."),
@@ -16,10 +17,10 @@ _known = {
 
 
 class Experiment(NamedTuple):
-    """`run(full, jobs, advance)` gives a result, `draw` its figures."""
+    """`run(full, bench)` gives a result, `draw` its figures."""
 
     name: str
-    run: Callable[[bool, int, Advance], Result]
+    run: Callable[[bool, Bench], Result]
     draw: Draw
 
 

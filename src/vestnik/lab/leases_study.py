@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from vestnik.lab.figures import COLOURS, figure
 from vestnik.lab.leases import STRATEGIES, Overhead, Recovery, overhead, recover
-from vestnik.lab.parallel import each
-from vestnik.lab.results import Advance, Claim, Figure, Result
+from vestnik.lab.parallel import Bench, each
+from vestnik.lab.results import Claim, Figure, Result
 
 Task: TypeAlias = "partial[Recovery] | partial[Overhead]"
 
@@ -30,9 +30,9 @@ REDUCED = Size(2, 10, (1.5, 4.0), 1)
 FULL = Size(63, 50, (1.2, 1.5, 2.0, 4.0, 8.0), 5)
 
 
-def run(full: bool, jobs: int, advance: Advance) -> Result:
+def run(full: bool, bench: Bench) -> Result:
     size = FULL if full else REDUCED
-    found = each(_measure, list(_tasks(size)), jobs, advance)
+    found = list(each(_measure, list(_tasks(size)), bench))
     recoveries = [row for row in found if isinstance(row, Recovery)]
     costs = [row for row in found if isinstance(row, Overhead)]
     return Result(

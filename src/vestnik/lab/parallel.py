@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from vestnik.lab.results import Advance
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
 
-def each(
-    call: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int, advance: Callable[[float], None]
-) -> list[Outcome]:
-    """The outcome of each task, in their order. `advance` is told the share of tasks that is done."""
-    found: dict[int, Outcome] = {}
-    for number, outcome in _outcomes(call, tasks, jobs):
-        found[number] = outcome
-        advance(len(found) / len(tasks))
-    return [found[number] for number in range(len(tasks))]
+class Bench(NamedTuple):
+    """Where an experiment is done: on so many cores. `advance` is told the share of the work that is done.
+
+    What takes long is kept in `folder`, if there is one, and found there the next time.
+    """
+
+    jobs: int
+    advance: Advance
+    folder: Path | None = None
+
+    def part(self, first: float, last: float) -> Bench:
+        """The same for the work between two shares of the whole."""
+        return self._replace(advance=lambda share: self.advance(first + share * (last - first)))
 
 
-def _outcomes(call: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
-    if jobs == 1:
-        yield from ((number, call(task)) for number, task in enumerate(tasks))
+def each(call: Callable[[Task], Outcome], tasks: Sequence[Task], bench: Bench) -> Iterator[Outcome]:
+    """The outcome of each task, in their order, as soon as those before it are there."""
+    for number, outcome in enumerate(_outcomes(call, tasks, min(bench.jobs, len(tasks))), 1):
+        bench.advance(number / len(tasks))
+        yield outcome
+
+
+def _outcomes(call: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    if jobs <= 1:
+        yield from map(call, tasks)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        numbers = {pool.submit(call, task): number for number, task in enumerate(tasks)}
-        try:
-            yield from ((numbers[done], done.result()) for done in as_completed(numbers))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        yield from pool.map(call, tasks)

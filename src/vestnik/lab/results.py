@@ -31,6 +31,11 @@ class Claim(Struct, frozen=True, kw_only=True):
         return f"Claim: {self.claim}. Measured: {self.measured}.{exact} Verdict: {self.verdict}{reason}."
 
 
+def verdict(*facts: bool) -> str:
+    """What becomes of a claim of which these facts are the parts."""
+    return "holds" if all(facts) else "holds in part" if any(facts) else "does not hold"
+
+
 class Figure(Struct, frozen=True):
     """A picture: the name of its file without the ending, and what it shows."""
 

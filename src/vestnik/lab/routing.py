@@ -15,7 +15,7 @@ from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.results import Row
 from vestnik.model.filters import Filter
-from vestnik.routing.registry import HIERARCHICAL, make_strategy
+from vestnik.routing.registry import make_strategy
 from vestnik.sim.topologies import Topology, paper
 from vestnik.sim.workloads import Stock, Workload
 from vestnik.wire.messages import AdminS, Advertise, NodeId, Subscribe, Unsubscribe
@@ -56,11 +56,6 @@ class Setting(Struct, frozen=True, kw_only=True):
     def is_uniform(self) -> bool:
         """Whether there are exact expectations."""
         return not (self.tolerance or self.locality or self.zipf or self.producers)
-
-    @property
-    def to_root_only(self) -> bool:
-        """Whether subscriptions go only where the producer, or whoever forwards to all, is: at the root."""
-        return self.advertisements or self.strategy.startswith(HIERARCHICAL)
 
     def workload(self) -> Workload:
         intervals = self.form == "interval"
@@ -110,7 +105,11 @@ def check_loads(loads: list[int]) -> list[int]:
 def grow(
     setting: Setting, loads: list[int], seed: int, operations: int, topology: Topology | None = None
 ) -> Iterator[Measured]:
-    """One network that grows from load to load, measured at each."""
+    """One network that grows from load to load, measured at each.
+
+    Consumers are drawn one after another, each like all others, and whoever comes to measure leaves again: at each load
+    it is what a network that never had another load would be.
+    """
     check_loads(loads)
     network = Market(setting, seed, topology or paper())
     for load in loads:
@@ -149,7 +148,7 @@ class Market:
         complexities = sum(map(complexity, self.overlay.remote_filters()))
         rng = Random(f"{self._seed} operations {self._subscriptions}")
         told = [self._operation(rng) for _ in range(operations)]
-        kind = setting.strategy, setting.to_root_only, setting.form, self._subscriptions // EACH
+        kind = setting.strategy, setting.advertisements, setting.form, self._subscriptions // EACH
         return Measured(
             strategy=setting.strategy,
             advertisements=setting.advertisements,

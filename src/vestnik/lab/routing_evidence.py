@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from vestnik.lab.agreement import Cell, cells, disagreeing
 from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.results import Row
-from vestnik.lab.routing import Measured
+from vestnik.lab.routing import FORMS, Measured
 from vestnik.lab.statistics import Estimate, estimate
 from vestnik.sim.topologies import paper
 
 STRATEGIES = ("simple", "identity", "covering", "merging")
+EQUALITY, INTERVAL = FORMS
 PAPER = Exact(paper())
+LINKS = len(PAPER.topology.edges)
+PAPERS_LARGEST, LARGE = 2_000, 100_000
+GRID = [10, 100, 1_000, PAPERS_LARGEST, 10_000, LARGE, 1_000_000]
+"""Loads at which exact values are told."""
 
 
 class Evidence:
@@ -23,6 +29,18 @@ class Evidence:
         for row in rows:
             key = row.strategy, row.advertisements, row.form, row.subscriptions
             self._rows.setdefault(key, []).append(row)
+        self.cells: list[Cell] = cells(rows, PAPER)
+        self.disagreeing: list[Cell] = disagreeing(self.cells)
+
+    def agrees(self, strategy: str, form: str, load: int) -> bool:
+        """Whether all is as expected there, with advertisements and without."""
+        kind = strategy, form, load
+        return not any((cell.strategy, cell.form, cell.subscriptions) == kind for cell in self.disagreeing)
+
+    def judged(self) -> Iterator[Row]:
+        """Each cell with its verdict."""
+        for cell in self.cells:
+            yield cell._asdict() | {"p": cell.p, "agrees": cell not in self.disagreeing}
 
     def summary(self) -> Iterator[Row]:
         """Means over the seeds with their standard errors, beside the exact values."""
@@ -108,22 +126,3 @@ class Evidence:
     @classmethod
     def exact_factor(cls, strategy: str, form: str, load: int) -> float:
         return cls.exact_entries(strategy, False, form, load) / cls.exact_entries(strategy, True, form, load)
-
-
-class Variants:
-    """The rows of the table of variants."""
-
-    def __init__(self, rows: list[Measured]) -> None:
-        self._rows = rows
-        self.load = rows[0].subscriptions
-
-    def entries(self, strategy: str, **kind: float) -> Estimate:
-        """The entries of a strategy where the settings in `kind` are as given and all others are 0."""
-        wanted = {"locality": 0.0, "zipf": 0.0, "tolerance": 0.0, "producers": 0} | kind
-        return estimate(
-            [
-                row.entries
-                for row in self._rows
-                if row.strategy == strategy and all(getattr(row, name) == value for name, value in wanted.items())
-            ]
-        )

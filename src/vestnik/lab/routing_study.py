@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
-from vestnik.lab import selection
-from vestnik.lab.parallel import each
-from vestnik.lab.results import Advance, Figure, Result
-from vestnik.lab.routing import FORMS, Measured, Setting, grow
-from vestnik.lab.routing_claims import judge
-from vestnik.lab.routing_evidence import STRATEGIES, Evidence, Variants
+from vestnik.lab import routing_claims, routing_conclusions, routing_variants, selection
+from vestnik.lab.notebook import Task, measure
+from vestnik.lab.parallel import Bench, each
+from vestnik.lab.results import Figure, Result
+from vestnik.lab.routing import FORMS, Setting
+from vestnik.lab.routing_evidence import STRATEGIES, Evidence
 from vestnik.lab.routing_figures import draw as draw
-from vestnik.lab.selection import SELECTIONS, Selected, select
+from vestnik.lab.routing_variants import Variants
+from vestnik.lab.selection import SELECTIONS, select
 
 ENTRIES_AT_MOST = 1_000_000
 """What a run of the full experiment may hold: loads beyond it are left to the exact values."""
@@ -33,38 +34,33 @@ REDUCED = Size([20, 60], [20, 60, 1000], 200, 3, 4)
 FULL = Size([100, 500, 1000, 2000], [100, 500, 1000, 2000, 10_000, 100_000], 2000, 5, 20)
 
 
-class Task(NamedTuple):
-    setting: Setting
-    loads: list[int]
-    seed: int
-    operations: int
+def run(full: bool, bench: Bench) -> Result:
+    return study(FULL if full else REDUCED, bench)
 
 
-def run(full: bool, jobs: int, advance: Advance) -> Result:
-    return study(FULL if full else REDUCED, jobs, advance)
-
-
-def study(size: Size, jobs: int, advance: Advance) -> Result:
-    main = list(_main(size))
-    variants = list(_variants(size))
-    tasks: list[Task | selection.Task] = [*main, *variants, *_selections(size)]
-    found = each(_measure, tasks, jobs, advance)
-    measured = [rows for rows in found if not isinstance(rows, Selected)]
-    rows = [row for rows in measured[: len(main)] for row in rows]
-    other = [row for rows in measured[len(main) :] for row in rows]
-    selected = [one for one in found if isinstance(one, Selected)]
-    evidence = Evidence(rows)
+def study(size: Size, bench: Bench) -> Result:
+    main, variants = list(_main(size)), list(_variants(size))
+    grown = list(measure([*main, *variants], bench.part(0.0, 0.9)))
+    rows, other = list(chain(*grown[: len(main)])), list(chain(*grown[len(main) :]))
+    selected = list(each(select, list(_selections(size)), bench.part(0.9, 1.0)))
+    evidence, of_variants = Evidence(rows), Variants(other)
     return Result(
         name="routing",
         title="Routing: table entries and messages against the number of subscriptions",
         settings=size._asdict(),
         tables={
             "routing-summary": list(evidence.summary()),
+            "routing-cells": list(evidence.judged()),
             "routing": [row.as_row() for row in rows],
             "routing-variants": [row.as_row() for row in other],
             "routing-selection": selection.as_rows(selected),
         },
-        claims=[*judge(evidence, Variants(other)), selection.judge(selected)],
+        claims=[
+            *routing_claims.judge(evidence),
+            *routing_conclusions.judge(evidence, of_variants),
+            *routing_variants.judge(of_variants),
+            selection.judge(selected),
+        ],
         figures=[
             Figure("figure-16", "The 107 brokers of the experiment: routers as circles, local brokers as squares"),
             Figure("figure-17", "Remote entries under covering and merging; lines are exact, points are measured"),
@@ -72,10 +68,6 @@ def study(size: Size, jobs: int, advance: Advance) -> Result:
             Figure("routing-messages", "Messages for one more subscription; lines are exact, points are measured"),
         ],
     )
-
-
-def _measure(task: Task | selection.Task) -> list[Measured] | Selected:
-    return select(task) if isinstance(task, selection.Task) else list(grow(*task))
 
 
 def _main(size: Size) -> Iterator[Task]:

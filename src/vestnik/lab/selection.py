@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vestnik.lab.exact import EACH
 from vestnik.lab.overlay import Overlay, Routing
-from vestnik.lab.results import Claim, Row
+from vestnik.lab.results import Claim, Row, verdict
 from vestnik.lab.routing import STOCKS
 from vestnik.lab.statistics import Estimate, estimate, number
 from vestnik.model.events import Event
@@ -139,6 +139,6 @@ def judge(found: list[Selected]) -> Claim:
         f"interests: unwanted deliveries to clients {said('unwanted')}; events between brokers {said('events_sent')}; "
         f"remote entries {said('entries')}",
         exact=f"unwanted deliveries {exact}",
-        verdict="holds" if all(facts) else "holds in part" if any(facts) else "does not hold",
+        verdict=verdict(*facts),
         reason="what saves deliveries and traffic is kept in tables: the more filters tell apart, the more there are",
     )

@@ -36,12 +36,17 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
 
 
-def p_value(measured: Estimate, expected: float) -> float:
-    """How likely a mean as far from `expected` is, by Student's test. Without spread only equality is likely."""
+def p_value(measured: Estimate, expected: float, error: float = 0.0) -> float:
+    """How likely a mean as far from `expected` is, by Student's test.
+
+    Where the exact standard error is known, and larger than that of the sample, it counts: rare events may have been
+    missed by all runs. Without any spread only equality is likely.
+    """
     distance = abs(measured.mean - expected)
     if distance <= 1e-9 * max(1.0, abs(expected)):
         return 1.0
-    return student_tail(distance / measured.error, measured.runs - 1) if measured.error else 0.0
+    error = max(error, measured.error)
+    return student_tail(distance / error, measured.runs - 1) if error else 0.0
 
 
 def student_tail(t: float, freedom: int) -> float:
@@ -62,7 +67,10 @@ def student_tail(t: float, freedom: int) -> float:
 
 
 def holm(p_values: Sequence[float], level: float) -> list[int]:
-    """The cells that disagree: if all agree in truth, one or more are named with at most the probability `level`."""
+    """The cells that disagree: if all agree in truth, one or more are named with at most the probability `level`.
+
+    That holds however the cells depend on each other.
+    """
     found: list[int] = []
     for rank, cell in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         if p_values[cell] * (len(p_values) - rank) > level:

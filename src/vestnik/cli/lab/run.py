@@ -13,8 +13,10 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.progress import share_progress
 from vestnik.lab.experiments import find
+from vestnik.lab.notebook import Task, measure
+from vestnik.lab.parallel import Bench
 from vestnik.lab.results import Result, write
-from vestnik.lab.routing import Measured, Setting, check_loads, grow
+from vestnik.lab.routing import Measured, Setting, check_loads
 from vestnik.lab.statistics import estimate, number
 
 OF_ONE = "advertisements form subscriptions seeds operations tolerance locality zipf producers".split()
@@ -25,7 +27,9 @@ WIDTHS = (14, 24, 12, 20, 20, 12)
 
 @click.command("run", epilog="Exit codes: 0 done; 2 there is no such experiment, or a setting is wrong.")
 @click.argument("name")
-@click.option("--out", metavar="DIR", help="Write tables, figures and claims to this folder.")
+@click.option(
+    "--out", metavar="DIR", help="Write everything to this folder, and go on from what is there."
+)
 @click.option("--full", is_flag=True, help="The large experiment, instead of one that takes less than a minute.")
 @click.option("--jobs", type=click.IntRange(1), help="How many cores to use.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print each row as a JSON object.")
@@ -70,24 +74,26 @@ def command(
         experiment = find(name)
     except ValueError as error:
         raise Refused(str(error)) from None
-    if strategy is not None:
-        _check_alone(name, out, full)
-        _measure(_setting(strategy, setting), _loads(subscriptions), seeds, operations, as_json)
-        return
-    _check_whole(ctx)
-    with share_progress(name) as advance:
-        result = experiment.run(full, jobs or os.cpu_count() or 1, advance)
-    if out is not None:
-        for path in write(result, Path(out), experiment.draw):
+    folder = None if out is None else Path(out)
+    with share_progress(strategy or name) as advance:
+        bench = Bench(jobs or os.cpu_count() or 1, advance, folder)
+        if strategy is not None:
+            _check_alone(name, full)
+            _measure(_setting(strategy, setting), _loads(subscriptions), seeds, operations, bench, as_json)
+            return
+        _check_whole(ctx)
+        result = experiment.run(full, bench)
+    if folder is not None:
+        for path in write(result, folder, experiment.draw):
             click.echo(f"written: {path}", err=True)
     _print(result, as_json)
 
 
-def _check_alone(name: str, out: str | None, full: bool) -> None:
+def _check_alone(name: str, full: bool) -> None:
     if name != "routing":
         raise Refused(f"--strategy is for the experiment routing, not for {name}")
-    if out is not None or full:
-        raise Refused("--out and --full are for a whole experiment: leave out --strategy")
+    if full:
+        raise Refused("--full is for a whole experiment: leave out --strategy")
 
 
 def _check_whole(ctx: click.Context) -> None:
@@ -115,15 +121,13 @@ def _loads(text: str) -> list[int]:
         raise Refused(f"--subscriptions: {error}") from None
 
 
-def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, as_json: bool) -> None:
+def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, bench: Bench, as_json: bool) -> None:
     rows: list[Measured] = []
-    with share_progress(setting.strategy) as advance:
-        for seed in range(1, seeds + 1):
-            for row in grow(setting, loads, seed, operations):
-                rows.append(row)
-                advance(len(rows) / (seeds * len(loads)))
-                if as_json:
-                    echo_json(row.as_row())
+    for grown in measure([Task(setting, loads, seed, operations) for seed in range(1, seeds + 1)], bench):
+        rows += grown
+        if as_json:
+            for row in grown:
+                echo_json(row.as_row())
     if not as_json:
         click.echo("\n".join(_table(rows, loads)))
 

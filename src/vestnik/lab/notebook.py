@@ -1,0 +1,81 @@
+"""What was measured in the routing experiment, so that it need not be measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from vestnik.lab.parallel import Bench, each
+from vestnik.lab.routing import Measured, Setting, grow
+
+Key: TypeAlias = tuple[Any, ...]
+KEY = "strategy advertisements form tolerance locality zipf producers seed operations subscriptions".split()
+
+
+class Task(NamedTuple):
+    """A network that grows, measured at each load."""
+
+    setting: Setting
+    loads: list[int]
+    seed: int
+    operations: int
+
+    @property
+    def keys(self) -> list[Key]:
+        setting = [getattr(self.setting, name) for name in KEY[:-3]]
+        return [(*setting, self.seed, self.operations, load) for load in self.loads]
+
+
+class Notebook:
+    """Rows by what they are of. With a folder, in its file routing.jsonl; lines there that are no rows are left out."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / "routing.jsonl"
+        self._rows: dict[Key, Measured] = {}
+        if self._path is not None and self._path.exists():
+            for line in self._path.read_bytes().splitlines():
+                self._read(line)
+
+    def _read(self, line: bytes) -> None:
+        try:
+            self._keep(msgspec.json.decode(line, type=Measured))
+        except msgspec.DecodeError:
+            return
+
+    def _keep(self, row: Measured) -> None:
+        self._rows[tuple([getattr(row, name) for name in KEY])] = row
+
+    def add(self, rows: Iterable[Measured]) -> None:
+        lines = []
+        for row in rows:
+            self._keep(row)
+            lines.append(msgspec.json.encode(row) + b"\n")
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab") as file:
+                file.write(b"".join(lines))
+
+    def of(self, task: Task) -> list[Measured]:
+        return [self._rows[key] for key in task.keys]
+
+    def missing(self, task: Task) -> Task:
+        """What of a task is still to be done. A network can be measured at some loads and grow past others."""
+        return task._replace(loads=[key[-1] for key in task.keys if key not in self._rows])
+
+
+def measure(tasks: Sequence[Task], bench: Bench) -> Iterator[list[Measured]]:
+    """The rows of each task, in their order."""
+    notebook = Notebook(bench.folder)
+    todo = [notebook.missing(task) for task in tasks]
+    outcomes = each(_grown, [left for left in todo if left.loads], bench)
+    for task, left in zip(tasks, todo, strict=True):
+        if left.loads:
+            notebook.add(next(outcomes))
+        yield notebook.of(task)
+
+
+def _grown(task: Task) -> list[Measured]:
+    return list(grow(*task))
