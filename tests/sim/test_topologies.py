@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +39,25 @@ def test_random_graphs(size: int, more: int, seed: int) -> None:
     graph = random_graph(size, more, seed)
     assert len(graph.edges) == size - 1 + more and graph == random_graph(size, more, seed)
     assert graph.diameter == max(max(graph.distances(node).values()) for node in graph.nodes)
+
+
+def test_a_graph_can_have_all_edges_and_no_more() -> None:
+    assert len(set(random_graph(9, 28, 1).edges)) == 36
+    with pytest.raises(ValueError, match="room for 28 more edges, not for 29"):
+        random_graph(9, 29, 1)
+
+
+def test_every_free_pair_is_as_likely() -> None:
+    seen = Counter(random_graph(4, 1, seed).edges[3] for seed in range(3_000))
+    expected = dict.fromkeys(combinations(("b0", "b1", "b2", "b3"), 2), 0.0)
+    for seed in range(3_000):
+        for pair in set(expected) - set(random_tree(4, seed).edges):
+            expected[pair] += 1 / 3
+    assert {pair: seen[pair] for pair in expected} == pytest.approx(expected, abs=110)
+
+
+def test_a_large_graph_takes_no_longer_than_its_edges() -> None:
+    assert len(random_graph(50_000, 50_000, 1).edges) == 99_999
 
 
 @pytest.mark.parametrize(

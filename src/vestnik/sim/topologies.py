@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from math import isqrt
 from random import Random
 from typing import TypeAlias
 
@@ -107,11 +109,19 @@ def random_tree(size: int, seed: int) -> Topology:
 def random_graph(size: int, more_edges: int, seed: int) -> Topology:
     """A random tree, and `more_edges` between uniform pairs of nodes that have none."""
     tree = random_tree(size, seed)
-    linked = {frozenset(edge) for edge in tree.edges}
-    free = [(a, b) for i, a in enumerate(tree.nodes) for b in tree.nodes[i + 1 :] if frozenset((a, b)) not in linked]
-    if more_edges > len(free):
-        raise ValueError(f"there is room for {len(free)} more edges, not for {more_edges}")
-    return Topology(tree.nodes, (*tree.edges, *Random(f"{seed} edges").sample(free, more_edges)))
+    pairs, linked = size * (size - 1) // 2, len(tree.edges)
+    if more_edges > pairs - linked:
+        raise ValueError(f"there is room for {pairs - linked} more edges, not for {more_edges}")
+    drawn = (_pair(number) for number in Random(f"{seed} edges").sample(range(pairs), linked + more_edges))
+    known = set(tree.edges)
+    more = (edge for edge in drawn if edge not in known)
+    return Topology(tree.nodes, (*tree.edges, *islice(more, more_edges)))
+
+
+def _pair(number: int) -> Edge:
+    """Pairs of nodes are numbered by the later node, then by the earlier one."""
+    later = (1 + isqrt(1 + 8 * number)) // 2
+    return f"b{number - later * (later - 1) // 2}", f"b{later}"
 
 
 def paper() -> Topology:
