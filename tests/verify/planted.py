@@ -12,8 +12,8 @@ from vestnik.routing.declarative import is_merged
 from vestnik.routing.hierarchical import Hierarchical
 from vestnik.routing.identity import Everything, Identity
 from vestnik.routing.merging import Merged, Merging
-from vestnik.routing.propagation import Source
-from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Nothing, Reduction
+from vestnik.routing.propagation import Leases, Propagation, Source
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Nothing, Reduction, Strategy
 from vestnik.routing.router import AdvertisingRouter, Router, Targets, Told
 from vestnik.verify.agreement import Definition
 from vestnik.verify.network import LEASES, MakeRouter
@@ -330,6 +330,65 @@ class ShutTooEarly(AdvertisingRouter):
             gate._advertised = {other: None for other in others if other != entry}
 
 
+# --- the framework around strategies ---
+
+
+def planted(table: type[Propagation]) -> type[Router]:
+    """A router whose table of subscriptions is of a kind with a mistake."""
+
+    class Planted(Router):
+        def __init__(self, strategy: Strategy, leases: Leases) -> None:
+            super().__init__(strategy, leases)
+            self.subscriptions = table(strategy, leases)
+
+    return Planted
+
+
+class ConnectForgets(Propagation):
+    """Tells a new neighbour nothing of the entries that were there."""
+
+    def connect(self, neighbour: NodeId) -> None:
+        there, self._sources = self._sources, {}
+        super().connect(neighbour)
+        self._sources = there
+
+
+class DisconnectKeeps(Propagation):
+    """Goes on with what a neighbour wanted that is gone."""
+
+    def disconnect(self, neighbour: NodeId) -> None:
+        del self._reductions[neighbour], self._told[neighbour]
+        self._pending.pop(neighbour, None)
+
+
+class TooMuchSlack(Propagation):
+    """Passes renewals on too late."""
+
+    def __init__(self, strategy: Strategy, leases: Leases) -> None:
+        super().__init__(strategy, leases._replace(slack=10 * leases.slack))
+
+
+class NoAudit(Propagation):
+    """Takes for granted that neighbours were told what it believes."""
+
+    def audit(self, now: float) -> None:
+        pass
+
+
+class ShortestLease(Propagation):
+    """Tells for as long as the first of all reasons lasts."""
+
+    def _until(self, neighbour: NodeId, told: Entry, now: float) -> float:
+        return min(self._expiry(neighbour, entry) for entry in self._reductions[neighbour].reasons(told))
+
+
+class NoClamp(Propagation):
+    """Believes leases that nobody can have given."""
+
+    def expire(self, now: float) -> list[tuple[Entry, Source]]:
+        return [(entry, source) for entry, held in self for source, expiry in held.items() if expiry <= now]
+
+
 class Bug(NamedTuple):
     """Routers with a mistake, the rule that it breaks, a part of what is said, and a definition if it needs one."""
 
@@ -342,10 +401,10 @@ class Bug(NamedTuple):
 BUGS: dict[str, Bug] = {
     "overlap taken for cover": Bug(routers(strategy(Covering, OverlapIsCover)), "remote validity", NOT_FORWARDED),
     "uncovered is not told": Bug(routers(strategy(Covering, NothingUncovered)), "remote validity", NOT_FORWARDED),
-    "uncovered is forgotten": Bug(routers(strategy(Covering, UncoveredForgotten)), "remote validity", NOT_FORWARDED),
+    "uncovered is forgotten": Bug(routers(strategy(Covering, UncoveredForgotten)), "raises", "KeyError"),
     "nothing is removed": Bug(routers(strategy(Identity, NeverRemoved)), "agreement", "thinks it has told"),
     "removals are not told": Bug(routers(strategy(Identity, RemovalNotTold)), "agreement", "should have told"),
-    "only the first is told": Bug(routers(strategy(Identity, FirstOnly)), "agreement", "should have told"),
+    "only the first is told": Bug(routers(strategy(Identity, FirstOnly)), "remote validity", NOT_FORWARDED),
     "not renewed": Bug(routers(strategy(Identity, NotRenewed)), "remote validity", NOT_FORWARDED),
     "merging loses a part": Bug(routers(strategy(Merging, PartLost)), "remote validity", NOT_FORWARDED),
     "merging forgets parts": Bug(routers(strategy(Merging, PartsForgotten)), "remote validity", NOT_FORWARDED),
@@ -370,7 +429,15 @@ BUGS: dict[str, Bug] = {
     "nothing admitted": Bug(routers(Covering, NothingAdmitted), "admission", "refuses"),
     "the gate stays shut": Bug(routers(Covering, GateStaysShut), "remote validity", NOT_FORWARDED),
     "the gate stays open": Bug(routers(Covering, GateStaysOpen), "agreement", "for the sake of"),
-    "the gate shuts too early": Bug(routers(Covering, ShutTooEarly), "weak remote validity", NOT_FORWARDED),
+    "the gate shuts too early": Bug(routers(Covering, ShutTooEarly), "remote validity", NOT_FORWARDED),
     "advertisements are not told": Bug(routers(Identity, OffersNotTold), "agreement", "which knows nothing"),
+    "a new neighbour is told nothing": Bug(
+        routers(Identity, planted(ConnectForgets)), "remote validity", NOT_FORWARDED
+    ),
+    "a lost neighbour is kept": Bug(routers(Identity, planted(DisconnectKeeps)), "raises", "ValueError"),
+    "too much slack": Bug(routers(Identity, planted(TooMuchSlack)), "remote validity", NOT_FORWARDED),
+    "no audit": Bug(routers(Identity, planted(NoAudit)), "agreement", "should have told"),
+    "the shortest lease counts": Bug(routers(Covering, planted(ShortestLease)), "remote validity", NOT_FORWARDED),
+    "leases are not cut": Bug(routers(Identity, planted(NoClamp)), "local validity", "more than it wants"),
     "a strategy that fails": Bug(routers(strategy(Identity, Failing)), "raises", "ZeroDivisionError"),
 }

@@ -2,7 +2,7 @@
 
 traces              all rules over a trace: safety, liveness, order; histories is how they see it
 validity            whether tables in a known topology deliver what is wanted, by the filter algebra
-conformance         any strategy on random trees, under random operations: scripts, played in a network
+conformance         any strategy on random trees, under random operations: scripts, played in a network; corruption
 agreement           whether neighbours know what they were told, and were told what they should know
 stabilization       whether a network is in order
 violations          a rule that does not hold, with its counterexample

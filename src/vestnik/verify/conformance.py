@@ -1,8 +1,9 @@
 """Does a routing strategy do what all must: any strategy, on random small trees, under random operations.
 
-While messages are on their way the tables must be weakly valid; when all have arrived, valid; what brokers think they
-told each other must be so; and the trace of all that happened must be safe and live. What fails is made shorter: steps
-that the failure does not need are left out.
+While messages are on their way the tables must be weakly valid, and when all have arrived, valid. When also all that
+was not renewed must have expired, what brokers think they told each other must be so, and nothing be there that nobody
+asked for. The trace of all that happened must be safe and live. After a corruption the same holds from when it must
+have healed. What fails is made shorter: steps that the failure does not need are left out.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.verify.agreement import Definition, agreement
 from vestnik.verify.network import LEASES, MakeRouter, Network
 from vestnik.verify.scripts import Script, random_script
+from vestnik.verify.stabilization import strangers
 from vestnik.verify.traces import check_trace
-from vestnik.verify.validity import Invalid, validity, weak_validity
+from vestnik.verify.validity import Invalid, weak_validity
 from vestnik.verify.violations import Violation
 from vestnik.wire.messages import NodeId
 
@@ -62,19 +64,21 @@ def play(script: Script, make_router: MakeRouter, definition: Definition | None 
             found = [Violation("raises", f"{type(error).__name__}: {error}", records=tuple(network.records))]
         if found:
             return found
-    return check_trace(network.records, advertisements=network.advertising)
+    return check_trace(network.records, since=network.right_since, advertisements=network.advertising)
 
 
 def check_tables(network: Network, definition: Definition | None = None) -> list[Violation]:
     """What is wrong in a network as it is."""
-    routers, asked = network.routers, network.asked
-    if not network.is_quiet:
-        invalid = weak_validity(routers, asked, network.finished, network.finished_offers)
-        return network.wrong + [_violation(f"weak {one.rule}", one, network) for one in invalid]
-    invalid = validity(routers, asked, network.offered if network.advertising else None)
-    records = tuple(network.records)
-    disagreements = [Violation("agreement", said, records=records) for said in agreement(routers, definition)]
-    return [*network.wrong, *(_violation(one.rule, one, network) for one in invalid), *disagreements]
+    if network.now < network.right_since:
+        return network.wrong
+    routers, weak = network.routers, "" if network.is_quiet else "weak "
+    invalid = weak_validity(routers, network.holding, network.finished, network.finished_offers)
+    found = [*network.wrong, *(_violation(f"{weak}{one.rule}", one, network) for one in invalid)]
+    if network.is_quiet and network.now >= network.in_order_since:
+        records, offered = tuple(network.records), network.offered if network.advertising else None
+        found += [Violation("agreement", said, records=records) for said in agreement(routers, definition)]
+        found += [Violation("strangers", said, records=records) for said in strangers(routers, network.asked, offered)]
+    return found
 
 
 def _violation(rule: str, one: Invalid, network: Network) -> Violation:
@@ -84,11 +88,13 @@ def _violation(rule: str, one: Invalid, network: Network) -> Violation:
 def _shortened(
     script: Script, found: list[Violation], make_router: MakeRouter, definition: Definition | None
 ) -> list[Violation]:
-    """The same failure without the steps that it does not need."""
-    rule = found[0].rule
-    for place in reversed(range(len(script.steps))):
-        shorter = script._replace(steps=script.steps[:place] + script.steps[place + 1 :])
-        again = play(shorter, make_router, definition)
-        if again and again[0].rule == rule:
-            script, found = shorter, again
+    """What goes wrong without the steps that this does not need."""
+    length = 0
+    while length != len(script.steps):
+        length = len(script.steps)
+        for place in reversed(range(length)):
+            shorter = script._replace(steps=script.steps[:place] + script.steps[place + 1 :])
+            again = play(shorter, make_router, definition)
+            if again:
+                script, found = shorter, again
     return found

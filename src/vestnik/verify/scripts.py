@@ -12,7 +12,8 @@ from typing import NamedTuple
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 
-BROKERS, STEPS, VALUES = 5, 30, 5
+BROKERS, STEPS, VALUES = 5, 40, 5
+LONGEST_WAIT = 6.0
 CHANCES = {
     "subscribe": 6,
     "unsubscribe": 4,
@@ -21,7 +22,13 @@ CHANCES = {
     "publish": 5,
     "arrive": 12,
     "settle": 2,
-    "lapse": 1,
+    "wait": 6,
+    "sweep": 2,
+    "lapse": 2,
+    "visit": 3,
+    "cut": 1,
+    "join": 2,
+    "corrupt": 0.5,
 }
 
 
@@ -38,7 +45,7 @@ def random_script(rng: Random) -> Script:
     brokers = len(parents) + 1
     operations = rng.choices(list(CHANCES), list(CHANCES.values()), k=STEPS)
     steps = [random_step(rng, operation, brokers) for operation in operations]
-    steps += [random_step(rng, operation, brokers) for operation in ("settle", *["publish"] * brokers, "settle")]
+    steps += [random_step(rng, operation, brokers) for operation in ("recover", *["publish"] * brokers, "settle")]
     return Script(parents, tuple(steps))
 
 
@@ -49,9 +56,17 @@ def random_step(rng: Random, operation: str, brokers: int) -> methodcaller:
             return methodcaller(operation, client, name, random_filter(rng))
         case "publish":
             return methodcaller(operation, client, random_event(rng))
-        case "arrive":
+        case "visit":
+            return methodcaller(operation, client, name, random_filter(rng), LONGEST_WAIT * rng.random())
+        case "wait":
+            return methodcaller(operation, LONGEST_WAIT * rng.random())
+        case "sweep":
+            return methodcaller(operation, f"b{rng.randrange(brokers)}")
+        case "corrupt":
+            return methodcaller(operation, f"b{rng.randrange(brokers)}", rng.getrandbits(32))
+        case "arrive" | "cut" | "join":
             return methodcaller(operation, rng.random())
-        case "settle":
+        case "settle" | "recover":
             return methodcaller(operation)
         case _:
             return methodcaller(operation, client, name)

@@ -17,14 +17,19 @@ from vestnik.verify.validity import Clients, Routers, validity
 def illegitimate(routers: Routers, asked: Clients, offered: Clients | None = None) -> Iterator[str]:
     """What is not in order, in sentences, the cheap questions first."""
     yield from agreement(routers)
+    yield from strangers(routers, asked, offered)
+    yield from (wrong.said for wrong in validity(routers, asked, offered))
+
+
+def strangers(routers: Routers, asked: Clients, offered: Clients | None = None) -> Iterator[str]:
+    """What is in the tables for clients that did not ask for it, in sentences."""
     wanted = {source for wants in asked.values() for source in wants}
     for broker, router in routers.items():
         yield from (f"{broker} knows of {s}, who asked for nothing" for s in _local(router.subscriptions) - wanted)
         if offered is not None and isinstance(router, AdvertisingRouter):
             known = {source for offers in offered.values() for source in offers}
-            strangers = _local(router.advertisements) - known
-            yield from (f"{broker} knows of {s}, who advertised nothing" for s in strangers)
-    yield from (wrong.said for wrong in validity(routers, asked, offered))
+            unknown = _local(router.advertisements) - known
+            yield from (f"{broker} knows of {s}, who advertised nothing" for s in unknown)
 
 
 def _local(table: Propagation) -> set[Source]:
