@@ -273,6 +273,13 @@ def test_checking_asks_and_adapts_to_what_was_missed() -> None:
     assert said(client.wake(60 + 40 * 2.5 / 4)) == [asked(3)]
 
 
+def test_checking_goes_on_where_the_broker_forgot() -> None:
+    client = session(keep=9, checking=Constant(20))
+    client.wake(20.0)
+    client.handle(Unknown(Position("s", EPOCH, 0)), 21.0)
+    assert asked(0) in said(client.wake(41.0))
+
+
 @pytest.mark.parametrize(
     ("strategy", "without", "with_two"),
     [

@@ -237,6 +237,7 @@ class Session:
         if known is None or known.epoch != position.epoch:
             return []
         self._agenda.drop(Errand("ask", known.name))
+        self._check_later(known, now)
         return [self._say_subscription(known, now)]
 
     def _accepted(self, request: int, lease: float, now: float) -> list[Act]:

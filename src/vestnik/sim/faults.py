@@ -47,6 +47,15 @@ class Away(Struct, frozen=True, tag="away", tag_field="kind", forbid_unknown_fie
     client: NodeId
 
 
+class Move(Struct, frozen=True, tag="move", tag_field="kind", forbid_unknown_fields=True):
+    """A client leaves its broker, and is at broker `to` after `lasting` seconds."""
+
+    at: float
+    lasting: float
+    client: NodeId
+    to: NodeId
+
+
 class CrashClient(Struct, frozen=True, tag="crash-client", tag_field="kind", forbid_unknown_fields=True):
     """A client forgets everything, and begins anew after `lasting` seconds."""
 
@@ -66,7 +75,7 @@ class Corrupt(Struct, frozen=True, tag="corrupt", tag_field="kind", forbid_unkno
         return 0.0
 
 
-Fault: TypeAlias = CutLink | Crash | Away | CrashClient | Corrupt
+Fault: TypeAlias = CutLink | Crash | Away | Move | CrashClient | Corrupt
 
 
 def corrupt(network: Network, broker: NodeId, garbage: Iterator[Filter], rng: Random) -> None:

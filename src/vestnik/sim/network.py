@@ -9,6 +9,7 @@ from typing import TypeAlias
 from vestnik.broker.effects import Append, Gone, LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.session.checking import Checking
 from vestnik.session.session import Session
 from vestnik.sim.hosts import BrokerHost, ClientHost, Core, Disk, Host, World
 from vestnik.sim.kernel import FOREVER, Kernel
@@ -132,12 +133,27 @@ class Network:
         self.brokers[broker].channels.pop(client).close()
         self.brokers[broker].take(Gone(client), broker)
 
-    def subscribe(self, client: NodeId, name: str, wanted: Filter, *, lease: float = FOREVER, keep: int = 0) -> None:
+    def move(self, client: NodeId, broker: NodeId) -> None:
+        """Connect a client to another broker."""
+        if self.homes[client] != broker:
+            self.detach(client)
+        self.attach(client, broker)
+
+    def subscribe(
+        self,
+        client: NodeId,
+        name: str,
+        wanted: Filter,
+        *,
+        lease: float = FOREVER,
+        keep: int = 0,
+        checking: Checking | None = None,
+    ) -> None:
         if self.wanted.get((client, name)) != wanted:
             self.wanted[client, name] = wanted
             self.world.record(Subscribed(self.now, client, name, wanted))
         host = self.clients[client]
-        host.perform(host.session.subscribe(name, wanted, self.now, lease=lease, keep=keep))
+        host.perform(host.session.subscribe(name, wanted, self.now, lease=lease, keep=keep, checking=checking))
 
     def unsubscribe(self, client: NodeId, name: str) -> None:
         del self.wanted[client, name]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import count
 from random import Random
+from typing import Any
 
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.timing import bound
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, corrupt
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move, corrupt
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
@@ -18,10 +20,13 @@ from vestnik.trace.records import AnyRecord
 from vestnik.wire.messages import NodeId
 
 STEPS = 100
+MICROS = 1_000_000
 DISK = 0.01
 """Seconds for what is not on the way: storing."""
 PATIENCE = 10.0
 """Seconds in which a client that misses something has asked for it twice."""
+MORE_PATIENCE = 100.0
+"""Where what it asks and what it is answered may be lost."""
 
 
 def run_scenario(scenario: Scenario, record: Callable[[AnyRecord], None], *, all_sent: bool = False) -> Summary:
@@ -50,8 +55,7 @@ class Run:
             all_sent=all_sent,
         )
         self._interests: dict[NodeId, Iterator[Filter]] = {}
-        self._wanted: dict[NodeId, list[str]] = {}  # the subscriptions of each consumer
-        self._names = count()
+        self._last: dict[NodeId, Event] = {}  # that each producer published
         self._ids = count(1)
         self._lease = lease_of(scenario)
         self._end = 0.0
@@ -136,7 +140,7 @@ class Run:
 
     def _settle(self, enough: float) -> None:
         """Where there are renewals, something is always on its way: that all has settled is then a matter of time."""
-        enough += PATIENCE
+        enough += MORE_PATIENCE if self.scenario.access.loss else PATIENCE
         if self.scenario.leases is None:
             self.network.settle(0.0 if enough == FOREVER else enough)
         else:
@@ -160,23 +164,24 @@ class Run:
     def _come(self, client: NodeId) -> None:
         """A client that knows nothing yet says what it wants or offers."""
         if client in self._interests:
-            self._wanted[client] = []
-            for wanted in islice(self._interests[client], self.scenario.clients.subscriptions):
-                self._subscribe(client, wanted)
+            for number in range(self.scenario.clients.subscriptions):
+                self._subscribe(client, f"s{number}")
         elif self.scenario.routing.advertisements:
             self.network.advertise(client, "all", self.scenario.workload.offer(), lease=self._lease)
 
-    def _subscribe(self, client: NodeId, wanted: Filter) -> None:
-        name = f"s{next(self._names)}"
-        self._wanted[client].append(name)
-        self.network.subscribe(client, name, wanted, lease=self._lease, keep=self.scenario.clients.keep)
+    def _subscribe(self, client: NodeId, name: str) -> None:
+        clients, wanted = self.scenario.clients, next(self._interests[client])
+        lease, keep = self._lease, clients.keep
+        self.network.subscribe(client, name, wanted, lease=lease, keep=keep, checking=clients.checking)
 
     def _change(self, rng: Random) -> None:
-        """One consumer gives up a subscription and takes another."""
-        client = rng.choice(list(self._wanted))
+        """One consumer gives up a subscription and takes another of the same name, or changes it in place."""
+        client = rng.choice(list(self._interests))
+        name = f"s{rng.randrange(self.scenario.clients.subscriptions)}"
         if client in self.network.clients:
-            self.network.unsubscribe(client, self._wanted[client].pop(rng.randrange(len(self._wanted[client]))))
-            self._subscribe(client, next(self._interests[client]))
+            if rng.random() < 0.5:
+                self.network.unsubscribe(client, name)
+            self._subscribe(client, name)
 
     def _publisher(self, client: NodeId) -> Callable[[], None]:
         rng = self._random(f"events of {client}")
@@ -184,9 +189,22 @@ class Run:
         def publish() -> None:
             if client in self.network.clients:
                 event = self.scenario.workload.event(rng, client, str(next(self._ids)))
+                if rng.random() < self.scenario.clients.special:
+                    event = self._special(event, rng)
+                if event.not_before is None:
+                    self._last[client] = event
                 self.network.publish(client, event)
 
         return publish
+
+    def _special(self, event: Event, rng: Random) -> Event:
+        """An event that is urgent, names a cause, has to wait, or expires soon."""
+        soon = int((self.network.now + rng.expovariate(1)) * MICROS)
+        cause = self._last.get(event.source)
+        choices: list[dict[str, Any]] = [{"priority": 9}, {"not_before": soon}, {"expires": soon}]
+        if cause is not None:
+            choices.append({"priority": 9, "causes": [(cause.source, cause.id)]})
+        return event.replace(**rng.choice(choices))
 
     def _random(self, purpose: str) -> Random:
         return random_of(self.scenario, purpose)
@@ -202,6 +220,8 @@ class Run:
                 network.crash(broker)
             case Away(client=client), _ if client in network.clients:
                 network.detach(client)
+            case Move(client=client), _ if client in network.clients:
+                network.detach(client)
             case CrashClient(client=client), _ if client in network.clients:
                 network.crash_client(client)
             case Corrupt(broker=broker), rng:
@@ -216,6 +236,8 @@ class Run:
                 network.restart(broker)
             case Away(client=client) if client in network.clients:
                 network.attach(client, network.homes[client])
+            case Move(client=client, to=broker) if client in network.clients:
+                network.move(client, broker)
             case CrashClient(client=client) if client not in network.clients:
                 network.attach(client, network.homes[client])
                 self._come(client)

@@ -10,7 +10,8 @@ from msgspec import Struct
 from vestnik.errors import InvalidScenario
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.timing import Timing
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault
+from vestnik.session.checking import AnyChecking
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
 from vestnik.sim.shapes import Shape
@@ -39,8 +40,9 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Consumers c0, c1, ... and producers p0, p1, ... at uniform brokers that clients may be at.
 
     Each consumer has so many `subscriptions`; `churn` of all of them are replaced a second. Each producer publishes at
-    the times of a Poisson process with `rate` events a second, and when all is over `probes` events more. Brokers keep
-    the last `keep` notifications of each subscription.
+    the times of a Poisson process with `rate` events a second, and when all is over `probes` events more. The share
+    `special` of them is urgent, names a cause, has to wait, or expires soon. Brokers keep the last `keep` notifications
+    of each subscription; with `checking` consumers ask whether they missed any.
     """
 
     consumers: int = 10
@@ -49,7 +51,9 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate: float = 1.0
     churn: float = 0.0
     probes: int = 0
+    special: float = 0.0
     keep: int = 1000
+    checking: AnyChecking | None = None
 
 
 class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,6 +101,7 @@ def _check(scenario: Scenario) -> None:
         ("clients.rate", clients.rate, 0.0),
         ("clients.churn", clients.churn, 0.0),
         ("clients.probes", clients.probes, 0),
+        ("clients.special", clients.special, 0.0),
         ("clients.keep", clients.keep, 0),
         ("routing.tolerance", scenario.routing.tolerance, 0.0),
     ):
@@ -149,9 +154,11 @@ def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology
         case Crash(broker=broker) | Corrupt(broker=broker):
             if broker not in topology.neighbours:
                 raise InvalidScenario(f"there is no broker {broker}", f"{path}.broker")
-        case Away(client=client) | CrashClient(client=client):
+        case Away(client=client) | Move(client=client) | CrashClient(client=client):
             if client not in names_of(scenario.clients):
                 raise InvalidScenario(f"there is no client {client}", f"{path}.client")
+    if isinstance(fault, Move) and fault.to not in topology.access:
+        raise InvalidScenario(f"there is no broker {fault.to} that clients may be at", f"{path}.to")
     if isinstance(fault, Corrupt) and scenario.leases is None:
         raise InvalidScenario("without leases nothing heals what is corrupted", path)
 

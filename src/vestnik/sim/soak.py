@@ -7,7 +7,9 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from vestnik.routing.registry import known_strategies
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault
+from vestnik.session.checking import Constant as CheckConstant
+from vestnik.session.checking import RandomInterval
+from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move
 from vestnik.sim.links import Constant, Delay, Link, Uniform
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario, names_of
@@ -24,8 +26,8 @@ FAULTS = (0, 2, 10, 100, 400)
 class Claim(NamedTuple):
     """A trace, and what is claimed of it: it is right from the time `since` on.
 
-    What is done takes effect in `settling` seconds; None where only Settled records say when. On links that lose
-    messages nothing need arrive, but what does must be right.
+    What is done takes effect in `settling` seconds; None where only Settled records say when. Where messages are lost
+    for good, nothing need arrive, but what does must be right.
     """
 
     records: Sequence[AnyRecord]
@@ -53,9 +55,10 @@ def soak(seed: int, check: Check) -> Outcome:
     run = Run(scenario, records.append)
     for _ in run.steps():
         pass
-    settling = None if any(isinstance(fault, CutLink | Crash) for fault in scenario.faults) else run.propagation
-    lossy = bool(scenario.links.loss or scenario.access.loss)
-    claim = Claim(records, settling, run.right_since, scenario.routing.advertisements, lossy)
+    takes_long = scenario.access.loss or any(isinstance(fault, CutLink | Crash) for fault in scenario.faults)
+    settling = None if takes_long else run.propagation
+    lossy = scenario.links.loss or (scenario.access.loss and scenario.clients.checking is None)
+    claim = Claim(records, settling, run.right_since, scenario.routing.advertisements, bool(lossy))
     return Outcome(seed, scenario, run.summary(), check(claim))
 
 
@@ -65,7 +68,8 @@ def random_scenario(seed: int) -> Scenario:
     shape = _shape(rng)
     duration = rng.uniform(5, 30)
     leases = Lease(length=rng.uniform(4, 8), refresh=rng.uniform(1, 2), sweep=rng.uniform(0.2, 1.0))
-    loss = rng.choice([0.0, 0.0, 0.0, 0.05])
+    checking = [None, CheckConstant(rng.uniform(1, 3)), RandomInterval(1.0, 3.0, first=2.0)]
+    loss = rng.choice([0.0, 0.0, 0.0, 0.05]), rng.choice([0.0, 0.0, 0.0, 0.05])
     scenario = Scenario(
         topology=shape,
         routing=Routing(
@@ -80,11 +84,13 @@ def random_scenario(seed: int) -> Scenario:
             rate=rng.uniform(0.5, 5),
             churn=rng.choice([0.0, rng.uniform(0, 2)]),
             probes=5,
+            special=rng.choice([0.0, 0.3]),
+            checking=rng.choice(checking),
         ),
         workload=Stock(stocks=10, intervals=rng.random() < 0.5, zipf=1.0) if rng.random() < 0.5 else RandomFilters(),
         leases=rng.choice([None, leases, leases]),
-        links=_link(rng, loss),
-        access=_link(rng, loss),
+        links=_link(rng, loss[0]),
+        access=_link(rng, loss[1]),
         duration=duration,
         seed=seed,
     )
@@ -118,6 +124,7 @@ def _fault(scenario: Scenario, topology: Topology, longest: float, rng: Random) 
     lasting = rng.uniform(0, longest)
     broker, client = rng.choice(topology.nodes), rng.choice(names_of(scenario.clients))
     found: list[Fault] = [Crash(at, lasting, broker), Away(at, lasting, client), CrashClient(at, lasting, client)]
+    found.append(Move(at, lasting, client, rng.choice(topology.access)))
     if topology.edges:
         found.append(CutLink(at, lasting, rng.choice(topology.edges)))
     if scenario.leases is not None:

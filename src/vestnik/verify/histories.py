@@ -3,8 +3,8 @@
 All is seen from the client's side. A subscription is active from its Subscribed record to its Unsubscribed record,
 which stands where the client stops being handed anything: where the answer of its broker has come, or earlier where the
 client itself passes over what comes until then. A filter that was changed in place counts beside the new one until the
-change has settled. An advertisement counts until its end has settled: what was published before may still be on its
-way to the broker that is to take it.
+change has settled, which it does not before the client is connected. An advertisement counts until its end has
+settled: what was published before may still be on its way to the broker that is to take it.
 
 What happened has settled at the next Settled record, or when the settling time, if there is one, is over.
 """
@@ -23,6 +23,8 @@ from vestnik.trace.records import (
     Advertised,
     Anew,
     AnyRecord,
+    Attached,
+    Detached,
     Published,
     Rejected,
     Settled,
@@ -62,6 +64,10 @@ class History:
         self._subscriptions = _by_name(self.subscriptions)
         self._published = _by_event(records, Published)
         self._refused = _by_event(records, Rejected)
+        self._connections: dict[NodeId, list[int]] = {}
+        for number, record in enumerate(records):
+            if isinstance(record, Attached | Detached):
+                self._connections.setdefault(record.client, []).append(number)
         self._settling = settling
         self._settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
         self._times = list(accumulate((record.at for record in records), max))
@@ -76,7 +82,18 @@ class History:
 
     def over(self, span: Span) -> int:
         """The record from which on nothing that comes of a span can be on its way any more."""
-        return self.settles(span.end) if span.lingers and span.end < len(self.records) else span.end
+        if not span.lingers:
+            return span.end
+        said = self._connected(span.client, span.end)
+        return self.settles(said) if said < len(self.records) else said
+
+    def _connected(self, client: NodeId, number: int) -> int:
+        """The first record from `number` on at which a client is connected."""
+        connections = self._connections.get(client, [])
+        later = bisect_right(connections, number)
+        if later == 0 or isinstance(self.records[connections[later - 1]], Attached):
+            return number
+        return connections[later] if later < len(connections) else len(self.records)
 
     def subscription(self, client: NodeId, name: str, number: int) -> Span | None:
         """The last that a client had begun under a name before record `number`."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from vestnik.model.events import Event, Pair
-from vestnik.trace.records import Crashed, Lost, Notified, Published
+from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published
 from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
@@ -65,13 +65,17 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """No client is notified of an event before one of its causes, if of both.
 
     What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
+    What was lost on its way is asked for by subscription, and may come late for another.
     """
     asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
+    lost: set[Key] = set()
     known: set[tuple[NodeId, Key]] = set()
     handed: set[tuple[NodeId, Key]] = set()
     causes: dict[Key, list[Key]] = {}
     ahead: dict[tuple[NodeId, Key], Notified] = {}  # by client and cause, the effect that came first
     for record in history.records if asked else ():
+        if isinstance(record, Dropped):
+            lost.add(key_of(record.event))
         if not isinstance(record, Published | Notified):
             continue
         client, event, key = record.client, record.event, key_of(record.event)
@@ -79,7 +83,7 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
             causes[key] = [cause for cause in event.causes if (client, cause) in known]
         else:
             effect = ahead.pop((client, key), None)
-            if effect is not None and effect.at >= since:
+            if effect is not None and effect.at >= since and key not in lost:
                 said = f"{client} was notified of {named(event)} after {named(effect.event)}, of which it is a cause"
                 yield Violation("causal", said, client, event=event, records=(effect, record))
             for cause in causes.get(key, ()):

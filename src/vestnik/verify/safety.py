@@ -13,7 +13,7 @@ ALWAYS = float("-inf")
 
 def eventual_safety(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """Formula (9): safety of what is handed over from time `since` on; from ALWAYS on, formula (3)."""
-    seen: dict[tuple[str, str, int, str, str], Notified] = {}
+    seen: dict[tuple[object, ...], Notified] = {}
     for number, record in enumerate(history.records):
         if isinstance(record, Notified) and record.at >= since:
             yield from _published(history, number, record)
@@ -56,12 +56,12 @@ def _wanted(history: History, number: int, handed: Notified) -> Iterator[Violati
 
 
 def _once(
-    history: History, number: int, handed: Notified, seen: dict[tuple[str, str, int, str, str], Notified]
+    history: History, number: int, handed: Notified, seen: dict[tuple[object, ...], Notified]
 ) -> Iterator[Violation]:
-    """No subscription gets an event twice."""
+    """No subscription gets an event twice. One that was published again at another broker is another."""
     for name, _ in handed.numbers:
         last = history.subscription(handed.client, name, number)
-        key = handed.client, name, last.first if last else -1, *key_of(handed.event)
+        key = handed.client, name, last.first if last else -1, handed.event.stream, *key_of(handed.event)
         if key in seen:
             yield _violation("once", handed, f"for {name} a second time", seen[key], subscription=name)
         seen[key] = handed
