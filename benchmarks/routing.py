@@ -18,6 +18,7 @@ from benchmarks.report import Report, Row, cpu_seconds, run
 from benchmarks.routing_scale import entries
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.session.session import Session
@@ -88,7 +89,7 @@ def _agree(case: str, trace: list[AnyRecord], published: list[Event], wanted: li
 
 
 def _network(topology: Topology, strategy: str, trace: list[AnyRecord]) -> Network:
-    def core(name: NodeId, stored: Sequence[Event]) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
         return BrokerCore(name, Router(make_strategy(strategy, parent=topology.parents[name])))
 
     return Network(topology, core, lambda name: Session(name, lambda low, high: low), record=trace.append)
