@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +9,12 @@ from hypothesis import strategies as st
 from laws.strategies import Case, cases
 from vestnik import Filter
 from vestnik.routing import cover_index
-from vestnik.routing.cover_index import CoverIndex
-from vestnik.routing.covering import Maximal
+from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.declarative import REDUCE, is_merged
-from vestnik.routing.identity import Everything
-from vestnik.routing.merging import Merged
 from vestnik.routing.reductions import Entry, Reduction
+from vestnik.routing.registry import make_strategy
 
-REDUCTIONS: dict[str, Any] = {"identity": Everything, "covering": Maximal, "merging": lambda: Merged(0.0)}
+STRATEGIES = "identity", "covering", "merging"
 
 
 @given(cases(trees=3, events=1))
@@ -39,22 +35,37 @@ def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @given(cases(trees=6, events=1, size=3), st.data())
-def test_the_cover_index_agrees_with_asking_every_pair(case: Case, data: st.DataObject) -> None:
-    members = list(dict.fromkeys(case.filters))
-    index = CoverIndex()
-    for member in members:
-        index.add(member)
-    gone = data.draw(st.lists(st.sampled_from(members), unique=True))
-    for member in gone:
-        index.remove(member)
-    left = [member for member in members if member not in gone]
-    assert list(index) == left
-    for asked in case.filters:
-        assert list(index.covering(asked)) == [member for member in left if member.covers(asked)]
-        assert index.covered_by(asked) == [member for member in left if asked.covers(member)]
-    for member in left:
-        index.remove(member)
-    assert not len(index)
+def test_cover_indexes_agree_with_asking_every_pair(case: Case, data: st.DataObject) -> None:
+    catalogue = Catalogue()
+    one, other = CoverIndex(catalogue), CoverIndex(catalogue)
+    members: dict[CoverIndex, dict[Filter, None]] = {one: {}, other: {}}
+    for index, member in data.draw(st.lists(st.tuples(st.sampled_from([one, other]), st.sampled_from(case.filters)))):
+        if member in index:
+            del members[index][member]
+            index.remove(member)
+        else:
+            members[index][member] = None
+            index.add(member)
+        for asked, known in members.items():
+            assert list(asked) == list(known)
+            assert set(asked.covering(member)) == {wide for wide in known if wide.covers(member)}
+            assert set(asked.covered_by(member)) == {narrow for narrow in known if member.covers(narrow)}
+    assert len(catalogue) == len(members[one] | members[other])
+    for index, known in members.items():
+        for member in known:
+            index.remove(member)
+    assert not len(catalogue)
+
+
+def test_what_an_index_had_leaves_the_catalogue_with_it() -> None:
+    catalogue = Catalogue()
+    stays, goes = CoverIndex(catalogue), CoverIndex(catalogue)
+    for text in ("a = 1", "b = 1"):
+        goes.add(Filter.parse(text))
+    stays.add(Filter.parse("a = 1"))
+    assert len(catalogue) == 2
+    del goes
+    assert len(catalogue) == len(stays) == 1
 
 
 def agrees(name: str, reduction: Reduction, entries: dict[Entry, None]) -> bool:
@@ -64,25 +75,45 @@ def agrees(name: str, reduction: Reduction, entries: dict[Entry, None]) -> bool:
     return set(known) == REDUCE[name](set(entries)) and len(known) == len(set(known))
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("name", STRATEGIES)
 @given(case=cases(trees=7, events=1, size=2), data=st.data())
-def test_a_reduction_is_what_the_definition_says(name: str, case: Case, data: st.DataObject) -> None:
+def test_the_reductions_of_a_broker_are_what_the_definition_says(name: str, case: Case, data: st.DataObject) -> None:
     choices = [Entry(wanted) for wanted in dict.fromkeys(case.filters) if wanted != Filter.none()]
-    reduction: Reduction = REDUCTIONS[name]()
-    entries: dict[Entry, None] = {}
-    told: dict[Entry, None] = {}
-    for entry in data.draw(st.lists(st.sampled_from(choices), max_size=14)) if choices else []:
-        if entry in entries:
-            del entries[entry]
-            change = reduction.remove(entry)
-        else:
-            entries[entry] = None
-            change = reduction.add(entry)
-        assert not set(change.add) & set(change.remove)
-        assert not set(change.add) & set(told) and set(change.remove) <= set(told)
-        told = {known: None for known in (*told, *change.add) if known not in change.remove}
+    strategy = make_strategy(name)
+    neighbours = [Neighbour(strategy.reduction("b1")), Neighbour(strategy.reduction("b2"))]
+    steps = st.tuples(st.sampled_from(neighbours), st.sampled_from(choices)) if choices else st.nothing()
+    for neighbour, entry in data.draw(st.lists(steps, max_size=18)):
+        neighbour.toggle(entry)
+        told, reduction = neighbour.told, neighbour.reduction
         assert set(told) == set(reduction.entries())
-        assert agrees(name, reduction, entries)
+        assert agrees(name, reduction, neighbour.entries)
         for known in told:
             assert known.filter.covers(next(iter(reduction.reasons(known))).filter)
             assert all(reduction.representative(reason) == known for reason in reduction.reasons(known))
+
+
+def test_boxes_merge_where_one_implies_what_the_other_says() -> None:
+    reduction = make_strategy("merging").reduction("b1")
+    for text in ("EXISTS a.b", "NOT a = 0 AND NOT EXISTS a.b"):
+        reduction.add(Entry(Filter.parse(text)))
+    assert [str(known.filter) for known in reduction.entries()] == ["NOT a = 0"]
+
+
+class Neighbour:
+    """A reduction, with the entries it is of and what the neighbour was told."""
+
+    def __init__(self, reduction: Reduction) -> None:
+        self.reduction = reduction
+        self.entries: dict[Entry, None] = {}
+        self.told: dict[Entry, None] = {}
+
+    def toggle(self, entry: Entry) -> None:
+        if entry in self.entries:
+            del self.entries[entry]
+            change = self.reduction.remove(entry)
+        else:
+            self.entries[entry] = None
+            change = self.reduction.add(entry)
+        assert not set(change.add) & set(change.remove)
+        assert not set(change.add) & set(self.told) and set(change.remove) <= set(self.told)
+        self.told = {known: None for known in (*self.told, *change.add) if known not in change.remove}

@@ -3,13 +3,17 @@
 Both questions are narrowed down by examples. A filter that covers F matches every event of F, so a matcher finds the
 candidates by one of them. And F matches every event of what it covers, so the examples of all members are kept by the
 values in them. The candidates are then asked by the algebra.
+
+The indexes that a broker has for its neighbours hold nearly the same, and the same is asked of each. They share a
+catalogue: a filter is filed there once for all of them, and what was found for one is there for the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import count
 from typing import Any, TypeAlias
+from weakref import finalize
 
 from vestnik.matching import Matcher
 from vestnik.matching.single.keys import key_of, single_values
@@ -31,11 +35,12 @@ FEW = 16
 
 
 class CoverIndex:
-    """A set of filters. What is added and removed again leaves nothing behind."""
+    """A set of filters. What it shares with others of one catalogue is kept there."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue | None = None) -> None:
+        self._catalogue = Catalogue() if catalogue is None else catalogue
         self._members: dict[Filter, None] = {}
-        self._examples: _Examples | None = None
+        finalize(self, _leave, self._catalogue, self._members)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -48,27 +53,95 @@ class CoverIndex:
 
     def add(self, member: Filter) -> None:
         self._members[member] = None
+        self._catalogue.add(member)
+
+    def remove(self, member: Filter) -> None:
+        del self._members[member]
+        self._catalogue.remove(member)
+
+    def covering(self, narrow: Filter) -> Iterator[Filter]:
+        """The members that cover `narrow`."""
+        return self._catalogue.covering(narrow).among(self._members)
+
+    def covered_by(self, wide: Filter) -> list[Filter]:
+        """The members that `wide` covers."""
+        return list(self._catalogue.covered_by(wide).among(self._members))
+
+
+def _leave(catalogue: Catalogue, members: Iterable[Filter]) -> None:
+    """An index is given up, and with it its members."""
+    for member in members:
+        catalogue.remove(member)
+
+
+class Catalogue:
+    """The filters of several indexes, each filed once. What is added and removed again leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._members: dict[Filter, int] = {}  # with the number of indexes that have it
+        self._examples: _Examples | None = None
+        self._wider = self._narrower = _Answers(Filter.none(), (), bool)  # to the last questions
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, member: Filter) -> None:
+        """One more index has a filter."""
+        self._members[member] = self._members.get(member, 0) + 1
+        if self._members[member] > 1:
+            return
+        self._wider.join(member)
+        self._narrower.join(member)
         if self._examples is not None:
             self._examples.add(member)
         elif len(self._members) > FEW:
             self._examples = _Examples(self._members)
 
     def remove(self, member: Filter) -> None:
+        """One index less has a filter."""
+        self._members[member] -= 1
+        if self._members[member]:
+            return
         del self._members[member]
         if len(self._members) <= FEW // 2:
             self._examples = None
         elif self._examples is not None:
             self._examples.remove(member)
 
-    def covering(self, narrow: Filter) -> Iterator[Filter]:
-        """The members that cover `narrow`, in the order in which they came."""
-        members = self._members if self._examples is None else self._examples.around(narrow)
-        return (member for member in members if member.covers(narrow))
+    def covering(self, narrow: Filter) -> _Answers:
+        """Which members cover `narrow`."""
+        if self._wider.about is not narrow:
+            members = self._members if self._examples is None else self._examples.around(narrow)
+            self._wider = _Answers(narrow, members, lambda member: member.covers(narrow))
+        return self._wider
 
-    def covered_by(self, wide: Filter) -> list[Filter]:
-        """The members that `wide` covers, in the order in which they came."""
-        members = self._members if self._examples is None else self._examples.inside(wide)
-        return [member for member in members if wide.covers(member)]
+    def covered_by(self, wide: Filter) -> _Answers:
+        """Which members `wide` covers."""
+        if self._narrower.about is not wide:
+            members = self._members if self._examples is None else self._examples.inside(wide)
+            self._narrower = _Answers(wide, members, wide.covers)
+        return self._narrower
+
+
+class _Answers:
+    """Which candidates stand in a relation to the filter that is asked `about`; each is asked when it matters, once."""
+
+    def __init__(self, about: Filter, candidates: Iterable[Filter], holds: Callable[[Filter], bool]) -> None:
+        self.about = about
+        self._holds = holds
+        self._answers: dict[Filter, bool | None] = dict.fromkeys(candidates)
+
+    def join(self, candidate: Filter) -> None:
+        self._answers[candidate] = None
+
+    def among(self, members: Container[Filter]) -> Iterator[Filter]:
+        """Those of `members` that do, in the order in which they came to the catalogue."""
+        for candidate, answer in self._answers.items():
+            if candidate in members:
+                if answer is None:
+                    answer = self._answers[candidate] = self._holds(candidate)
+                if answer:
+                    yield candidate
 
 
 class _Examples:
@@ -77,7 +150,6 @@ class _Examples:
     def __init__(self, members: Iterable[Filter]) -> None:
         self._count = count()
         self._numbers: dict[Filter, int] = {}
-        self._members: dict[int, Filter] = {}
         self._matcher: Matcher[int] = Matcher()
         self._by_value: dict[tuple[Path, Any], Numbers] = {}
         self._by_path: dict[Path, Numbers] = {}
@@ -86,14 +158,12 @@ class _Examples:
 
     def add(self, member: Filter) -> None:
         number = self._numbers[member] = next(self._count)
-        self._members[number] = member
         self._matcher.add(number, member)
         for index, key in self._places(member):
             index.setdefault(key, {})[number] = None
 
     def remove(self, member: Filter) -> None:
         number = self._numbers.pop(member)
-        del self._members[number]
         self._matcher.remove(number)
         for index, key in self._places(member):
             del index[key][number]
@@ -105,14 +175,14 @@ class _Examples:
         example = narrow.example()
         if example is None:
             return list(self._numbers)
-        return [self._members[number] for number in sorted(self._matcher.match(example))]
+        return [self._matcher[number] for number in sorted(self._matcher.match(example))]
 
     def inside(self, wide: Filter) -> Iterable[Filter]:
         """Members, among them all that `wide` covers."""
         boxes = wide.region.boxes
         numbers = {number for box in boxes for number in self._near(box, alone=len(boxes) == 1)}
         numbers.update(self._by_path.get(NOWHERE, {}))
-        return [self._members[number] for number in sorted(numbers)]
+        return [self._matcher[number] for number in sorted(numbers)]
 
     def _places(self, member: Filter) -> list[tuple[dict[Any, Numbers], Any]]:
         """Where a member is found by what is in its example."""
@@ -139,7 +209,7 @@ class _Examples:
         ]
         nearest = min(choices, key=_size, default=None)
         if nearest is None:
-            return dict.fromkeys(self._members)
+            return dict.fromkeys(self._matcher)
         return {number: None for numbers in nearest for number in numbers}
 
     def _at(self, path: Path, values: ValueSet) -> list[Numbers]:

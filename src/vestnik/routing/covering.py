@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vestnik.model.filters import Filter
-from vestnik.routing.cover_index import CoverIndex
+from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction
 from vestnik.wire.messages import NodeId
 
@@ -18,8 +18,8 @@ from vestnik.wire.messages import NodeId
 class Maximal:
     """The reduction to the filters that no other covers; of several that mean the same, to the first in text order."""
 
-    def __init__(self) -> None:
-        self._maximal = CoverIndex()
+    def __init__(self, catalogue: Catalogue | None = None) -> None:
+        self._maximal = CoverIndex(catalogue)
         self._above: dict[Filter, Filter] = {}
         self._below: dict[Filter, dict[Filter, None]] = {}
 
@@ -89,8 +89,11 @@ class Covering:
     tagged = False
     hides = True
 
+    def __init__(self) -> None:
+        self._catalogue = Catalogue()
+
     def reduction(self, neighbour: NodeId) -> Reduction:
-        return Maximal()
+        return Maximal(self._catalogue)
 
     def floods(self, neighbour: NodeId) -> bool:
         return False

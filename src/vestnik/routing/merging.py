@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from vestnik.model.filters import Filter
-from vestnik.routing.cover_index import CoverIndex
+from vestnik.model.spaces import Path
+from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction
 from vestnik.wire.messages import NodeId
 
@@ -27,9 +28,9 @@ CANDIDATES = 16
 class Merged:
     """The reduction to filters of which no two cover each other or merge."""
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, tolerance: float, catalogue: Catalogue | None = None) -> None:
         self._tolerance = tolerance
-        self._merged = CoverIndex()
+        self._merged = CoverIndex(catalogue)
         self._parts: dict[Filter, Parts] = {}
         self._part_of: dict[Filter, Filter] = {}
         self._by_rest: dict[Any, Parts] = {}  # a box without one of its paths: the merged filters that have it
@@ -134,11 +135,18 @@ def _is_union(wanted: Filter) -> bool:
 
 
 def _rests(wanted: Filter) -> Iterator[Any]:
-    """A box without each of its paths: boxes that have one of these in common can be joined at that path."""
+    """A box without one path, and without those above and below it, for each: what can be joined has one in common."""
     if not _is_union(wanted):
         (box,) = wanted.region.boxes
-        for place, (path, _) in enumerate(box.sets):
-            yield path, box.sets[:place] + box.sets[place + 1 :], box.literals
+        for path, _ in box.sets:
+            apart = [constraint for constraint in box.sets if not _in_line(path, constraint[0])]
+            yield path, tuple(apart), box.literals
+
+
+def _in_line(one: Path, other: Path) -> bool:
+    """Whether one path is the other or leads to it: what is said of the one says something of the other."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
 
 
 def _shape(wanted: Filter) -> Any:
@@ -189,9 +197,10 @@ class Merging:
         if not 0 <= tolerance < 1:
             raise ValueError(f"the tolerance of merging is a share of unwanted events from 0 to 1, not {tolerance}")
         self.tolerance = tolerance
+        self._catalogue = Catalogue()
 
     def reduction(self, neighbour: NodeId) -> Reduction:
-        return Merged(self.tolerance)
+        return Merged(self.tolerance, self._catalogue)
 
     def floods(self, neighbour: NodeId) -> bool:
         return False
