@@ -68,6 +68,13 @@ def test_a_trace_is_read_back() -> None:
     assert [from_plain(to_plain(record)) for record in RECORDS] == RECORDS
 
 
+def test_what_is_written_alike_is_read_once() -> None:
+    others = [EVENT.replace(data={"x": value}) for value in (1, 1.0, True)]
+    events = [EVENT, EVENT, *others]
+    found = [record.event for record in from_lines(to_lines(Published(2.0, "p", event) for event in events))]  # type: ignore[union-attr]
+    assert found == events and found[0] is found[1] and len({id(event) for event in found}) == 4
+
+
 def test_blank_lines_are_passed_over() -> None:
     assert list(from_lines([b"\n", HEADER, b" \n", *list(to_lines(RECORDS))[1:], b"\n"])) == RECORDS
 
@@ -90,6 +97,10 @@ def test_any_filter_and_event_is_read_back(case: Case, at: float) -> None:
         (b'{"op": "Subscribed", "at": 1, "client": "c", "name": "s", "filter": "a ="}', "column 4"),
         (b'{"op": "Subscribed", "at": 1, "client": "c", "name": "s", "filter": 3}', "a filter is text"),
         (b'{"op": "Published", "at": 1, "client": "c", "event": {"type": ""}}', "must not be empty"),
+        (
+            b'{"op": "Published", "at": 1, "client": "c", "event": {"type": "t", "data": {"x": 1%s}}}' % (b"0" * 19),
+            "64",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(line: bytes, reason: str) -> None:
