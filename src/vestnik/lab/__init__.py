@@ -7,6 +7,7 @@ routing           one strategy under growing loads; routing_study is the whole e
                   routing_figures the figures, notebook what was measured before
 exact, spread     what is expected in the routing experiment, and how far runs lie from it; agreement is whether what
                   was measured agrees with it
+churn             what a change costs where more come than leave, and where more leave than come
 selection         the same interests served by channels, by subjects and by content
 compare           all strategies on the same subscriptions and publications; compare_run is one of them, compare_claims
                   the verdicts, plays what clients do, meter and complexity how large messages and filters are,

@@ -125,7 +125,8 @@ class Market:
         self._seed = seed
         self._rng = Random(f"{seed} consumers")
         self._workload = setting.workload()
-        self._subscriptions = 0
+        self._arrived = 0
+        self._consumers: list[tuple[NodeId, NodeId]] = []  # each with its broker
         self._exact = Exact(topology, setting.stocks) if setting.is_uniform else None
         routing = Routing(setting.strategy, setting.advertisements, setting.tolerance)
         self.overlay = Overlay(topology, routing)
@@ -134,21 +135,36 @@ class Market:
         for number, home in enumerate(homes):
             self.overlay.hand(home, Advertise("all", Filter.parse("TRUE")), f"p{number}")
 
+    @property
+    def load(self) -> int:
+        return EACH * len(self._consumers)
+
     def grow(self, load: int) -> None:
         """Let consumers come until there are `load` subscriptions."""
-        while self._subscriptions < load:
-            client = f"c{self._subscriptions // EACH}"
-            broker, interests = self._consumer(self._rng)
-            for number, wanted in enumerate(islice(interests, EACH)):
-                self.overlay.hand(broker, Subscribe(str(number), wanted), client)
-            self._subscriptions += EACH
+        while self.load < load:
+            self.come()
+
+    def come(self) -> None:
+        """One more consumer subscribes to all that it wants."""
+        client = f"c{self._arrived}"
+        broker, interests = self._consumer(self._rng)
+        for number, wanted in enumerate(islice(interests, EACH)):
+            self.overlay.hand(broker, Subscribe(str(number), wanted), client)
+        self._consumers.append((client, broker))
+        self._arrived += 1
+
+    def leave(self) -> None:
+        """A uniform consumer gives up all that it wanted."""
+        client, broker = self._consumers.pop(self._rng.randrange(len(self._consumers)))
+        for number in range(EACH):
+            self.overlay.hand(broker, Unsubscribe(str(number)), client)
 
     def measure(self, operations: int) -> Measured:
         setting, entries = self._setting, self.overlay.entries()
         complexities = sum(map(complexity, self.overlay.remote_filters()))
-        rng = Random(f"{self._seed} operations {self._subscriptions}")
+        rng = Random(f"{self._seed} operations {self.load}")
         told = [self._operation(rng) for _ in range(operations)]
-        kind = setting.strategy, setting.advertisements, setting.form, self._subscriptions // EACH
+        kind = setting.strategy, setting.advertisements, setting.form, len(self._consumers)
         return Measured(
             strategy=setting.strategy,
             advertisements=setting.advertisements,
@@ -157,7 +173,7 @@ class Market:
             locality=setting.locality,
             zipf=setting.zipf,
             producers=setting.producers,
-            subscriptions=self._subscriptions,
+            subscriptions=self.load,
             seed=self._seed,
             entries=entries.remote,
             local_entries=entries.local,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, product
 from typing import NamedTuple
 
-from vestnik.lab import routing_claims, routing_conclusions, routing_variants, selection
+from vestnik.lab import churn, routing_claims, routing_conclusions, routing_variants, selection
 from vestnik.lab.notebook import Task, measure
 from vestnik.lab.parallel import Bench, each
 from vestnik.lab.results import Figure, Result
@@ -42,7 +42,8 @@ def study(size: Size, bench: Bench) -> Result:
     main, variants = list(_main(size)), list(_variants(size))
     grown = list(measure([*main, *variants], bench.part(0.0, 0.9)))
     rows, other = list(chain(*grown[: len(main)])), list(chain(*grown[len(main) :]))
-    selected = list(each(select, list(_selections(size)), bench.part(0.9, 1.0)))
+    churned = list(each(churn.churn, list(_churns(size)), bench.part(0.9, 0.95)))
+    selected = list(each(select, list(_selections(size)), bench.part(0.95, 1.0)))
     evidence, of_variants = Evidence(rows), Variants(other)
     return Result(
         name="routing",
@@ -53,12 +54,14 @@ def study(size: Size, bench: Bench) -> Result:
             "routing-cells": list(evidence.judged()),
             "routing": [row.as_row() for row in rows],
             "routing-variants": [row.as_row() for row in other],
-            "routing-selection": selection.as_rows(selected),
+            "routing-churn": [one._asdict() for one in churned],
+            "routing-selection": [one._asdict() for one in selected],
         },
         claims=[
             *routing_claims.judge(evidence),
             *routing_conclusions.judge(evidence, of_variants),
             *routing_variants.judge(of_variants),
+            churn.judge(churned),
             selection.judge(selected),
         ],
         figures=[
@@ -104,3 +107,9 @@ def _selections(size: Size) -> Iterator[selection.Task]:
     """The same interests served by channels, by subjects and by content."""
     for kind, strategy, seed in product(SELECTIONS, STRATEGIES, range(1, size.seeds + 1)):
         yield selection.Task(kind, strategy, size.variant_load, seed)
+
+
+def _churns(size: Size) -> Iterator[churn.Task]:
+    """The same consumers at first, of whom more or fewer leave than come."""
+    for strategy, mix, seed in product(STRATEGIES, churn.MIXES, range(1, size.seeds + 1)):
+        yield churn.Task(strategy, *mix, size.variant_load, seed)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vestnik.lab.exact import EACH
 from vestnik.lab.overlay import Overlay, Routing
-from vestnik.lab.results import Claim, Row, verdict
+from vestnik.lab.results import Claim, verdict
 from vestnik.lab.routing import STOCKS
 from vestnik.lab.statistics import Estimate, estimate, number
 from vestnik.model.events import Event
@@ -111,10 +111,6 @@ def _interests(topology: Topology, consumers: int, rng: Random) -> Iterator[Inte
         broker = rng.choice(topology.access)
         for stock in rng.sample(range(STOCKS), EACH):
             yield Interest(f"c{consumer}", broker, stock, 50 - 50 * rng.random(), 50 + 50 * rng.random())
-
-
-def as_rows(found: list[Selected]) -> list[Row]:
-    return [one._asdict() for one in found]
 
 
 def judge(found: list[Selected]) -> Claim:
