@@ -46,6 +46,11 @@ def test_a_small_scenario_is_enough() -> None:
         ('kind = "line"', 'kind = "random-graph"\nmore_links = 1', "topology", "needs a tree: with 3 links between 3"),
         ("[topology]", "[clients]\nrate = -2\n[topology]", "clients.rate", "must be from 0"),
         ("[topology]", "[links]\nloss = 2\n[topology]", "links", "probability"),
+        ("[topology]", "[links]\nloss = 0.1\n[topology]", "links.loss", "without leases nothing heals"),
+        ("[topology]", "[links]\nfifo = false\n[topology]", "links.fifo", "without leases nothing heals"),
+        ("[topology]", "[clients]\nkeep = 10_000_000\n[topology]", "clients.keep", "must be from 0 to 1,000,000"),
+        ("[topology]", "[clients]\nspecial = 1.5\n[topology]", "clients.special", "must be from 0 to 1.0, not 1.5"),
+        ("[routing]", "[routing]\ntolerance = 0.1", "routing.tolerance", "is for merging, not for covering"),
         ("[topology]", f"{FAULT}'crash'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
         ("[topology]", f"{FAULT}'crash'\nlasting=10\nbroker='b0'\n[topology]", "faults[0]", "within the duration"),
         ("[topology]", f"{FAULT}'cut'\nlasting=1\nbetween=['b0', 'b2']\n[topology]", "faults[0].between", "no link"),
@@ -65,6 +70,11 @@ def test_what_is_wrong_is_refused_with_where_and_why(old: str, new: str, path: s
     with pytest.raises(InvalidScenario) as caught:
         read_scenario(SMALL.replace(old, new))
     assert caught.value.path == path and reason in caught.value.reason
+
+
+def test_leases_heal_what_is_lost_and_what_overtakes_another() -> None:
+    scenario = read_scenario(f"{SMALL}{LEASES}[links]\nloss = 0.1\nfifo = false")
+    assert scenario.links.loss == 0.1
 
 
 def test_unknown_strategies_are_refused() -> None:

@@ -19,6 +19,9 @@ from vestnik.sim.topologies import Topology
 from vestnik.sim.workloads import Medical, RandomFilters, Stock
 from vestnik.wire.messages import NodeId
 
+MOST_KEPT = 1_000_000
+"""Notifications that a broker keeps for a subscription."""
+
 
 class Routing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The strategy of all brokers. A tolerance above 0 makes merging imperfect."""
@@ -81,32 +84,45 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_scenario(text: str) -> Scenario:
-    """The scenario in the text of a TOML file; InvalidScenario where there is none."""
+    """The scenario in the text of a TOML file; InvalidScenario where there is none, or one that means nothing."""
     try:
-        return msgspec.convert(tomllib.loads(text), Scenario)
+        scenario = msgspec.convert(tomllib.loads(text), Scenario)
     except tomllib.TOMLDecodeError as error:
         raise InvalidScenario(f"this is no TOML: {error}") from None
     except msgspec.ValidationError as error:
         reason, _, path = str(error).rpartition(" - at `$")
         raise InvalidScenario(*((reason, path.strip("`.")) if reason else (path,))) from None
+    _check_sense(scenario)
+    return scenario
+
+
+def _check_sense(scenario: Scenario) -> None:
+    """What can be run, and would not show what was asked for."""
+    links, routing = scenario.links, scenario.routing
+    if scenario.leases is None and links.loss:
+        raise InvalidScenario("without leases nothing heals what is lost between brokers", "links.loss")
+    if scenario.leases is None and not links.fifo:
+        raise InvalidScenario("without leases nothing heals what overtakes another between brokers", "links.fifo")
+    if routing.tolerance and not routing.strategy.endswith("merging"):
+        raise InvalidScenario(f"a tolerance is for merging, not for {routing.strategy}", "routing.tolerance")
 
 
 def _check(scenario: Scenario) -> None:
     clients = scenario.clients
-    for path, value, least in (
-        ("duration", scenario.duration, 0.0),
-        ("clients.consumers", clients.consumers, 0),
-        ("clients.subscriptions", clients.subscriptions, 0),
-        ("clients.producers", clients.producers, 0),
-        ("clients.rate", clients.rate, 0.0),
-        ("clients.churn", clients.churn, 0.0),
-        ("clients.probes", clients.probes, 0),
-        ("clients.special", clients.special, 0.0),
-        ("clients.keep", clients.keep, 0),
-        ("routing.tolerance", scenario.routing.tolerance, 0.0),
+    for path, value, most in (
+        ("duration", scenario.duration, FOREVER),
+        ("clients.consumers", clients.consumers, FOREVER),
+        ("clients.subscriptions", clients.subscriptions, FOREVER),
+        ("clients.producers", clients.producers, FOREVER),
+        ("clients.rate", clients.rate, FOREVER),
+        ("clients.churn", clients.churn, FOREVER),
+        ("clients.probes", clients.probes, FOREVER),
+        ("clients.special", clients.special, 1.0),
+        ("clients.keep", clients.keep, MOST_KEPT),
+        ("routing.tolerance", scenario.routing.tolerance, FOREVER),
     ):
-        if not least <= value < FOREVER:
-            raise InvalidScenario(f"must be from {least:g}, not {value}", path)
+        if not 0 <= value <= most or value == FOREVER:
+            raise InvalidScenario(f"must be from 0{'' if most == FOREVER else f' to {most:,}'}, not {value}", path)
     make_strategy(scenario.routing.strategy, tolerance=scenario.routing.tolerance)
     topology = scenario.network()
     if not topology.is_tree:
