@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
 
 from vestnik import Event, Filter
+from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter
+from vestnik.session.session import Session
+from vestnik.sim.network import Network
+from vestnik.sim.topologies import line
 from vestnik.trace.records import (
     Advertised,
     Anew,
@@ -31,6 +39,7 @@ from vestnik.trace.records import (
 )
 from vestnik.verify.traces import check_trace
 from vestnik.verify.violations import Violation
+from vestnik.wire.messages import NodeId
 
 WANTED, OTHER = Filter.parse("x > 1"), Filter.parse("x < 9")
 
@@ -467,3 +476,23 @@ def test_liveness_binds_publisher_and_advertiser() -> None:
     gone = Detached(2.5, "p", "b")
     assert check_trace([mine, *missed[:3], gone, missed[3]], advertisements=True) == []
     assert [v.rule for v in check_trace([*missed[:3], gone, missed[3]])] == ["liveness"]
+
+
+@pytest.mark.parametrize("released", [0, 2_000_000])
+def test_a_client_may_publish_and_take_its_advertisement_back(released: int) -> None:
+    """What is recorded where the broker takes it was published before."""
+
+    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
+        return BrokerCore(name, AdvertisingRouter(make_strategy("covering")), stored=stored)
+
+    network = Network(line(2), core, lambda name: Session(name, lambda low, high: low))
+    network.attach("p", "b0")
+    network.advertise("p", "a", WANTED)
+    network.settle()
+    network.publish("p", Event("t", {"x": 5}, source="p", id="e1", not_before=released))
+    network.unadvertise("p", "a")
+    network.settle()
+    network.run(3.0)
+    kinds = [type(record) for record in network.trace]
+    assert kinds.index(Unadvertised) < kinds.index(Published)
+    assert check_trace(network.trace, advertisements=True) == []
