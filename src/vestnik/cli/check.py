@@ -36,8 +36,8 @@ def command(
     """Check what happened in a network: the trace in TRACE.jsonl, or - for standard input.
 
     Every notification must be of an event that was published, once, and for an active subscription that matches it;
-    what is wanted must arrive; events of one stream keep their order, and the numbers of a subscription have no gaps.
-    Each violation is printed with the records that show it.
+    what is wanted must arrive; events come in their order and in time, and nothing is lost without a reason. Each
+    violation is printed with its rule and the records that show it.
     """
     with opened(trace) as file:
         records = list(from_lines(file, shown_name(trace)))
