@@ -198,11 +198,14 @@ class Run:
         return publish
 
     def _special(self, event: Event, rng: Random) -> Event:
-        """An event that is urgent, names a cause, has to wait, or expires soon."""
+        """An event that is urgent, has to wait, expires soon, or names a cause.
+
+        Where notifications are lost and asked for again, there is no order between those of different subscriptions.
+        """
         soon = int((self.network.now + rng.expovariate(1)) * MICROS)
         cause = self._last.get(event.source)
         choices: list[dict[str, Any]] = [{"priority": 9}, {"not_before": soon}, {"expires": soon}]
-        if cause is not None:
+        if cause is not None and not self.scenario.access.loss:
             choices.append({"priority": 9, "causes": [(cause.source, cause.id)]})
         return event.replace(**rng.choice(choices))
 
