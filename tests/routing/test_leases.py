@@ -8,7 +8,9 @@ from vestnik import Event, Filter
 from vestnik.routing.covering import Covering
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.reductions import Entry
+from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.wire.messages import Interest
 
 SOURCE = Source("c", "s")
 LOW, HIGH = Filter.parse("x < 1"), Filter.parse("x > 2")
@@ -69,3 +71,17 @@ def test_an_old_advertisement_that_is_still_in_the_table_takes_no_other_with_it(
     router.expire(5.0)
     assert [entry.filter for entry, _ in router.advertisements] == [HIGH]
     assert router.advertised == {SOURCE: HIGH}
+
+
+@pytest.mark.parametrize("name", ["covering", "merging"])
+def test_what_comes_to_stand_for_others_is_believed_as_long_as_they_last(name: str) -> None:
+    router = Router(make_strategy(name), LEASES)
+    router.connect("b")
+    router.subscribe(Source("c", "narrow"), Filter.parse("x = 1 AND y = 1"), 10.0)
+    router.subscribe(Source("c", "wide"), Filter.parse("x = 1 AND y > 0"), 10.0)
+    brief = Filter.parse("x IN (1, 2) AND y BETWEEN 1 AND 3")
+    router.subscribe(Source("c", "brief"), brief, 1.0)
+    list(router.flush(0.0))
+    router.unsubscribe(Source("c", "wide"), Filter.parse("x = 1 AND y > 0"))
+    ((_, message),) = router.flush(0.0)
+    assert message.add == (Interest(brief, "", 10.0),)

@@ -42,6 +42,8 @@ class Maximal:
         for orphan in orphans:
             del self._above[orphan]
             net.take(self._place(orphan))
+            if orphan in self._above:
+                net.take(Change(more=(Entry(self._above[orphan]),)))
         return net.change()
 
     def entries(self) -> Iterable[Entry]:

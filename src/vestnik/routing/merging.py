@@ -48,7 +48,9 @@ class Merged:
         net = Net()
         self._take_out(merged, net)
         for new, parts in _gathered(left):
+            first = next(iter(parts))
             net.take(self._settle(new, parts))
+            net.take(Change(more=(Entry(self._part_of[first]),)))
         return net.change()
 
     def entries(self) -> Iterable[Entry]:

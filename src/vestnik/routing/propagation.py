@@ -159,7 +159,7 @@ class Propagation:
         return []
 
     def _note(self, neighbour: NodeId, change: Change) -> None:
-        if change.add or change.remove:
+        if any(change):
             self._pending.setdefault(neighbour, Net()).take(change)
 
     def expire(self, now: float) -> list[tuple[Entry, Source]]:
@@ -188,6 +188,8 @@ class Propagation:
             net = self._pending.get(neighbour)
             change = net.change() if net is not None else Change()
             add = {entry: self._until(neighbour, entry, now) for entry in change.add}
+            more = {entry: self._until(neighbour, entry, now) for entry in change.more if entry in told}
+            add |= {entry: until for entry, until in more.items() if until > told[entry]}
             add |= self._renewals(neighbour, add, now)
             told |= add
             for entry in change.remove:

@@ -22,10 +22,15 @@ class Entry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a neighbour should know from now on, and what no longer; the two have nothing in common."""
+    """What a neighbour should know from now on, and what no longer; the two have nothing in common.
+
+    `more` is what it knows already, where that stands from now on for entries that were there before, too: it may have
+    to be believed for longer.
+    """
 
     add: tuple[Entry, ...] = ()
     remove: tuple[Entry, ...] = ()
+    more: tuple[Entry, ...] = ()
 
 
 NO_CHANGE = Change()
@@ -77,21 +82,25 @@ class Net:
     def __init__(self) -> None:
         self._add: dict[Entry, None] = {}
         self._remove: dict[Entry, None] = {}
+        self._more: dict[Entry, None] = {}
 
     def take(self, change: Change) -> None:
         for entry in change.add:
             if entry in self._remove:
                 del self._remove[entry]
+                self._more[entry] = None
             else:
                 self._add[entry] = None
         for entry in change.remove:
+            self._more.pop(entry, None)
             if entry in self._add:
                 del self._add[entry]
             else:
                 self._remove[entry] = None
+        self._more.update(dict.fromkeys(change.more))
 
     def change(self) -> Change:
-        return Change(tuple(self._add), tuple(self._remove))
+        return Change(tuple(self._add), tuple(self._remove), tuple(self._more))
 
 
 class Nothing:
