@@ -237,19 +237,15 @@ def test_a_violation_comes_with_its_records() -> None:
 # --- moments ---
 
 
-def test_the_old_filter_counts_until_its_change_has_settled() -> None:
-    records: list[AnyRecord] = [
-        SUBSCRIBED,
-        Settled(1.0),
-        Published(2.0, "p", ONE),
-        Subscribed(2.0, "c", "s", Filter.parse("x > 7")),
-        handed(3.0, ONE, 1),
-    ]
-    assert check_trace(records) == []
-    assert check_trace([*records, Settled(3.0)]) == []
-    assert check_trace(records, settling=1.0) == []
-    assert [v.rule for v in check_trace(records, settling=0.5)] == ["matching"]
-    assert [v.rule for v in check_trace([*records[:4], Settled(2.5), records[4]])] == ["matching"]
+def test_the_old_filter_counts_for_what_was_published_until_its_change_has_settled() -> None:
+    begin: list[AnyRecord] = [SUBSCRIBED, Settled(1.0), Subscribed(2.0, "c", "s", Filter.parse("x > 7"))]
+    later: list[AnyRecord] = [Published(3.0, "p", ONE), handed(5.0, ONE, 1)]
+    assert check_trace([*begin, *later]) == []
+    assert check_trace([*begin, *later], settling=1.0) == []
+    assert check_trace([*begin, later[0], Settled(4.0), later[1]]) == [], "it was lost, and asked for"
+    assert [v.rule for v in check_trace([*begin, *later], settling=0.5)] == ["matching"]
+    assert [v.rule for v in check_trace([*begin, Settled(2.5), *later])] == ["matching"]
+    assert [v.rule for v in check_trace([*begin, later[0], Unsubscribed(4.0, "c", "s"), later[1]])] == ["active"]
 
 
 def test_subscriptions_bind_when_they_have_settled() -> None:

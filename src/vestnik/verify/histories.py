@@ -2,9 +2,9 @@
 
 All is seen from the client's side. A subscription is active from its Subscribed record to its Unsubscribed record,
 which stands where the client stops being handed anything: where the answer of its broker has come, or earlier where the
-client itself passes over what comes until then. A filter that was changed in place counts beside the new one until the
-change has settled, which it does not before the client is connected. An advertisement counts until its end has
-settled: what was published before may still be on its way to the broker that is to take it.
+client itself passes over what comes until then. A filter that was changed in place counts beside the new one for what
+was published until the change has settled, which it does not before the client is connected. An advertisement counts
+until its end has settled: what was published before may still be on its way to the broker that is to take it.
 
 What happened has settled at the next Settled record, or when the settling time, if there is one, is over.
 """
@@ -101,12 +101,16 @@ class History:
         begun = bisect_left(spans, number, key=START)
         return spans[begun - 1] if begun else None
 
-    def active(self, client: NodeId, name: str, number: int) -> list[Span]:
-        """What counts at record `number` of the last subscription that a client had begun under a name."""
+    def active(self, client: NodeId, name: str, number: int, published: int) -> list[Span]:
+        """What counts at record `number`, for what was published at record `published`.
+
+        It is of the last subscription that the client had begun under the name, if that has not ended.
+        """
         spans = self._subscriptions.get((client, name), [])
-        begun = bisect_left(spans, number, key=START)
-        over = begun
-        while over and spans[over - 1].first == spans[begun - 1].first and number < self.over(spans[over - 1]):
+        begun = over = bisect_left(spans, number, key=START)
+        if begun and spans[begun - 1].end < number:
+            return []
+        while over and spans[over - 1].first == spans[begun - 1].first and published < self.over(spans[over - 1]):
             over -= 1
         return spans[over:begun]
 

@@ -40,9 +40,10 @@ def _wanted(history: History, number: int, handed: Notified) -> Iterator[Violati
     """Each subscription that it is handed over for is one of the client's, active, and matches."""
     if not handed.numbers:
         yield _violation("active", handed, "for no subscription")
+    published = min(history.published(handed.event, number), default=number)
     for name, _ in handed.numbers:
         last = history.subscription(handed.client, name, number)
-        active = history.active(handed.client, name, number)
+        active = history.active(handed.client, name, number, published)
         if last is None:
             yield _violation("active", handed, f"for {name}, to which it had not subscribed", subscription=name)
         elif not active:
