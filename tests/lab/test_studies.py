@@ -26,7 +26,7 @@ def silent(share: float) -> None:
 
 @pytest.fixture(scope="module")
 def routing() -> Result:
-    return routing_study.study(routing_study.Size([20], [20, 50], 50, 2, 1), Bench(1, silent))
+    return routing_study.study(routing_study.Size([20], [20, 50], 2, 50, 2, 1), Bench(1, silent))
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,9 @@ class Notebook:
             with self._path.open("ab") as file:
                 file.write(b"".join(lines))
 
+    def __iter__(self) -> Iterator[Measured]:
+        return iter(self._rows.values())
+
     def of(self, task: Task) -> list[Measured]:
         return [self._rows[key] for key in task.keys]
 
@@ -66,9 +69,8 @@ class Notebook:
         return task._replace(loads=[key[-1] for key in task.keys if key not in self._rows])
 
 
-def measure(tasks: Sequence[Task], bench: Bench) -> Iterator[list[Measured]]:
-    """The rows of each task, in their order."""
-    notebook = Notebook(bench.folder)
+def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Iterator[list[Measured]]:
+    """The rows of each task, in their order. What is not in the notebook is measured and put there."""
     todo = [notebook.missing(task) for task in tasks]
     outcomes = each(_grown, [left for left in todo if left.loads], bench)
     for task, left in zip(tasks, todo, strict=True):

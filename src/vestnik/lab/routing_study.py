@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vestnik.lab import churn, routing_claims, routing_conclusions, routing_variants, selection
-from vestnik.lab.notebook import Task, measure
+from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.parallel import Bench, each
 from vestnik.lab.results import Figure, Result
-from vestnik.lab.routing import FORMS, Setting
+from vestnik.lab.routing import FORMS, Measured, Setting
 from vestnik.lab.routing_evidence import STRATEGIES, Evidence
 from vestnik.lab.routing_figures import draw as draw
 from vestnik.lab.routing_variants import Variants
 from vestnik.lab.selection import SELECTIONS, select
-
-ENTRIES_AT_MOST = 1_000_000
-"""What a run of the full experiment may hold: loads beyond it are left to the exact values."""
+from vestnik.routing.registry import known_strategies
 
 
 class Size(NamedTuple):
@@ -25,13 +23,14 @@ class Size(NamedTuple):
 
     loads: list[int]
     advertised_loads: list[int]
-    variant_load: int
     seeds: int
+    variant_load: int
+    variant_seeds: int
     operations: int
 
 
-REDUCED = Size([20, 60], [20, 60, 1000], 200, 3, 4)
-FULL = Size([100, 500, 1000, 2000], [100, 500, 1000, 2000, 10_000, 100_000], 2000, 5, 20)
+REDUCED = Size([20, 60], [20, 60, 1000], 3, 200, 3, 4)
+FULL = Size([10, 100, 1000, 2000], [10, 100, 1000, 2000, 10_000], 30, 2000, 10, 20)
 
 
 def run(full: bool, bench: Bench) -> Result:
@@ -39,9 +38,10 @@ def run(full: bool, bench: Bench) -> Result:
 
 
 def study(size: Size, bench: Bench) -> Result:
+    notebook = Notebook(bench.folder)
     main, variants = list(_main(size)), list(_variants(size))
-    grown = list(measure([*main, *variants], bench.part(0.0, 0.9)))
-    rows, other = list(chain(*grown[: len(main)])), list(chain(*grown[len(main) :]))
+    other = list(chain(*list(measure([*main, *variants], notebook, bench.part(0.0, 0.9)))[len(main) :]))
+    rows = sorted((row for row in notebook if _is_main(row, size)), key=_place)
     churned = list(each(churn.churn, list(_churns(size)), bench.part(0.9, 0.95)))
     selected = list(each(select, list(_selections(size)), bench.part(0.95, 1.0)))
     evidence, of_variants = Evidence(rows), Variants(other)
@@ -76,12 +76,18 @@ def study(size: Size, bench: Bench) -> Result:
 def _main(size: Size) -> Iterator[Task]:
     for strategy, ads, form in product(STRATEGIES, (False, True), FORMS):
         setting = Setting(strategy=strategy, advertisements=ads, form=form)
-        loads = [
-            load
-            for load in (size.advertised_loads if ads else size.loads)
-            if Evidence.exact_entries(strategy, ads, form, load) <= ENTRIES_AT_MOST
-        ]
+        loads = size.advertised_loads if ads else size.loads
         yield from (Task(setting, loads, seed, size.operations) for seed in range(1, size.seeds + 1))
+
+
+def _is_main(row: Measured, size: Size) -> bool:
+    """Whether a row is of the main table, where other loads and strategies that were measured before are, too."""
+    return row.operations == size.operations and not (row.tolerance or row.locality or row.zipf or row.producers)
+
+
+def _place(row: Measured) -> Any:
+    """The order of rows, however they came into the notebook."""
+    return known_strategies().index(row.strategy), row.advertisements, row.form, row.seed, row.subscriptions
 
 
 def _variants(size: Size) -> Iterator[Task]:
@@ -99,17 +105,17 @@ def _variants(size: Size) -> Iterator[Task]:
         Setting(strategy="covering", advertisements=True, form="interval", producers=producers) for producers in (1, 5)
     ]
     for kind in kinds:
-        for seed in range(1, size.seeds + 1):
+        for seed in range(1, size.variant_seeds + 1):
             yield Task(kind, [size.variant_load], seed, size.operations)
 
 
 def _selections(size: Size) -> Iterator[selection.Task]:
     """The same interests served by channels, by subjects and by content."""
-    for kind, strategy, seed in product(SELECTIONS, STRATEGIES, range(1, size.seeds + 1)):
+    for kind, strategy, seed in product(SELECTIONS, STRATEGIES, range(1, size.variant_seeds + 1)):
         yield selection.Task(kind, strategy, size.variant_load, seed)
 
 
 def _churns(size: Size) -> Iterator[churn.Task]:
     """The same consumers at first, of whom more or fewer leave than come."""
-    for strategy, mix, seed in product(STRATEGIES, churn.MIXES, range(1, size.seeds + 1)):
+    for strategy, mix, seed in product(STRATEGIES, churn.MIXES, range(1, size.variant_seeds + 1)):
         yield churn.Task(strategy, *mix, size.variant_load, seed)

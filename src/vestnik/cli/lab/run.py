@@ -13,7 +13,7 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.progress import share_progress
 from vestnik.lab.experiments import find
-from vestnik.lab.notebook import Task, measure
+from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.parallel import Bench
 from vestnik.lab.results import Result, write
 from vestnik.lab.routing import Measured, Setting, check_loads
@@ -27,9 +27,7 @@ WIDTHS = (14, 24, 12, 20, 20, 12)
 
 @click.command("run", epilog="Exit codes: 0 done; 2 there is no such experiment, or a setting is wrong.")
 @click.argument("name")
-@click.option(
-    "--out", metavar="DIR", help="Write everything to this folder, and go on from what is there."
-)
+@click.option("--out", metavar="DIR", help="Write everything to this folder, and go on from what is there.")
 @click.option("--full", is_flag=True, help="The large experiment, instead of one that takes less than a minute.")
 @click.option("--jobs", type=click.IntRange(1), help="How many cores to use.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print each row as a JSON object.")
@@ -123,7 +121,8 @@ def _loads(text: str) -> list[int]:
 
 def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, bench: Bench, as_json: bool) -> None:
     rows: list[Measured] = []
-    for grown in measure([Task(setting, loads, seed, operations) for seed in range(1, seeds + 1)], bench):
+    tasks = [Task(setting, loads, seed, operations) for seed in range(1, seeds + 1)]
+    for grown in measure(tasks, Notebook(bench.folder), bench):
         rows += grown
         if as_json:
             for row in grown:
