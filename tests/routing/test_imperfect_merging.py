@@ -12,7 +12,8 @@ from laws.strategies import Case, cases
 from routing.networks import Network
 from vestnik import Event, Filter
 from vestnik.routing.declarative import entries_for
-from vestnik.routing.merging import Merging
+from vestnik.routing.merging import Merged, Merging
+from vestnik.routing.reductions import Entry
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 
@@ -60,6 +61,37 @@ def test_nothing_is_lost_and_clients_get_nothing_unwanted(case: Case, data: st.D
     for event in case.events:
         arrived = {(int(source.node[1:]), source.name) for source in net.publish(1, event)}
         assert arrived == {key for key, wanted in subscribed.items() if wanted.matches(event)}
+
+
+def random_box(rng: Random) -> Filter:
+    x, y = rng.uniform(0, 100), rng.uniform(0, 100)
+    return Filter.parse(f"x BETWEEN {x} AND {x + rng.uniform(2, 12)} AND y BETWEEN {y} AND {y + rng.uniform(2, 12)}")
+
+
+def unwanted(known: list[Filter], wanted: list[Filter], rng: Random) -> float:
+    """The share of uniform events that are told as wanted and are not."""
+    caught, missed = 0, 0
+    for _ in range(2000):
+        event = Event("point", {"x": rng.uniform(0, 110), "y": rng.uniform(0, 110)}, id="p")
+        if any(told.matches(event) for told in known):
+            caught += 1
+            missed += not any(one.matches(event) for one in wanted)
+    return missed / caught
+
+
+@pytest.mark.parametrize("tolerance", [0.2, 0.3])
+def test_the_tolerance_holds_for_the_result_of_many_mergers(tolerance: float) -> None:
+    rng = Random(1)
+    reduction, wanted = Merged(tolerance), [random_box(rng) for _ in range(80)]
+    for one in wanted:
+        reduction.add(Entry(one))
+    for gone in (wanted[::2], []):
+        known = [entry.filter for entry in reduction.entries()]
+        assert len(known) < len(wanted)
+        assert 0 < unwanted(known, wanted, rng) <= 1.2 * tolerance, "uniform events are nearly those of the model"
+        for one in gone:
+            reduction.remove(Entry(one))
+            wanted.remove(one)
 
 
 def test_a_tolerance_is_a_share() -> None:

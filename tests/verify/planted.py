@@ -11,7 +11,7 @@ from vestnik.routing.covering import Covering, Maximal
 from vestnik.routing.declarative import is_merged
 from vestnik.routing.hierarchical import Hierarchical
 from vestnik.routing.identity import Everything, Identity
-from vestnik.routing.merging import Merged, Merging
+from vestnik.routing.merging import Boxes, Merged, Merging
 from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Nothing, Reduction, Strategy
 from vestnik.routing.router import AdvertisingRouter, Router, Targets, Told
@@ -110,12 +110,12 @@ class PartLost(Merged):
     def __init__(self) -> None:
         super().__init__(0.0)
 
-    def _partner(self, new: Filter) -> tuple[Filter, Filter] | None:
-        partner = super()._partner(new)
+    def _partner(self, new: Filter, boxes: Boxes) -> tuple[Filter, Filter, Boxes] | None:
+        partner = super()._partner(new, boxes)
         if partner is None:
             return None
         common = new & partner[0]
-        return (partner[0], common) if common.region else partner
+        return (partner[0], common, (common,)) if common.region else partner
 
 
 class PartsForgotten(Merged):

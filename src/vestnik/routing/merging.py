@@ -2,7 +2,8 @@
 
 Two boxes merge perfectly when they differ in one path only: the values there are united, and nothing is added that was
 not wanted. Imperfect merging also takes the hull of two boxes where that lets in no larger share of unwanted events
-than a tolerance. A merged filter remembers its parts; when one of them goes, the others are merged anew. Filters that
+than a tolerance; what is wanted is remembered, box by box, so that the tolerance is one for the result, whatever number
+of hulls led to it. A merged filter remembers its parts; when one of them goes, the others are merged anew. Filters that
 are unions of boxes are told as they are, unless they are covered: merged with others they would grow.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from vestnik.model.estimates import share_outside
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import Path
 from vestnik.routing.cover_index import Catalogue, CoverIndex
@@ -18,11 +20,14 @@ from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction
 from vestnik.wire.messages import NodeId
 
 Parts: TypeAlias = dict[Filter, None]
+Boxes: TypeAlias = tuple[Filter, ...]
 
 FEW = 16
 """Parts that are asked whether they make up for one that goes; more are merged anew."""
 CANDIDATES = 16
 """How many filters of the same paths an imperfect merger is sought among."""
+BOXES = 16
+"""Of how many boxes at most what is wanted of an imperfect merger is made up."""
 
 
 class Merged:
@@ -33,6 +38,7 @@ class Merged:
         self._merged = CoverIndex(catalogue)
         self._parts: dict[Filter, Parts] = {}
         self._part_of: dict[Filter, Filter] = {}
+        self._imperfect: dict[Filter, Boxes] = {}  # with the boxes for whose sake they are told
         self._by_rest: dict[Any, Parts] = {}  # a box without one of its paths: the merged filters that have it
         self._by_shape: dict[Any, Parts] = {}  # the paths of a single box: the merged filters that are about these
 
@@ -70,33 +76,52 @@ class Merged:
             self._assign(parts, above)
             return NO_CHANGE
         net = Net()
-        partner = self._partner(new)
+        boxes: Boxes = (new,)
+        partner = self._partner(new, boxes)
         while partner is not None:
-            old, new = partner
+            old, new, boxes = partner
             parts |= self._take_out(old, net)
-            partner = self._partner(new)
+            partner = self._partner(new, boxes)
         for covered in self._merged.covered_by(new):
             parts |= self._take_out(covered, net)
         self._put_in(new, parts, net)
+        if len(boxes) > 1:
+            self._imperfect[new] = boxes
         return net.change()
 
-    def _partner(self, new: Filter) -> tuple[Filter, Filter] | None:
-        """A merged filter that merges with `new`, and what they are together."""
+    def _partner(self, new: Filter, boxes: Boxes) -> tuple[Filter, Filter, Boxes] | None:
+        """A merged filter that merges with `new`, what they are together, and the boxes for whose sake that is told."""
         for rest in _rests(new):
             for other in self._by_rest.get(rest, ()):
                 joined = perfect_merger(new, other)
                 if joined is not None:
-                    return other, joined
-        return self._near(new) if self._tolerance else None
+                    both = boxes + self._boxes(other)
+                    if len(both) == 2:
+                        return other, joined, (joined,)
+                    if self._is_tolerable(joined, both):
+                        return other, joined, both
+        return self._near(new, boxes) if self._tolerance else None
 
-    def _near(self, new: Filter) -> tuple[Filter, Filter] | None:
+    def _near(self, new: Filter, boxes: Boxes) -> tuple[Filter, Filter, Boxes] | None:
         """The filter whose hull with `new` lets in the least that is unwanted, if that is within the tolerance."""
         others = list(self._by_shape.get(_shape(new), ()))[-CANDIDATES:]
         hulls = [(new.hull(other), other) for other in others]
         hull, other = min(hulls, key=lambda pair: pair[0].unwanted, default=(None, None))
         if hull is None or other is None or hull.unwanted > self._tolerance:
             return None
-        return other, Filter(hull.region)
+        merged, both = Filter(hull.region), boxes + self._boxes(other)
+        return (other, merged, both) if len(both) == 2 or self._is_tolerable(merged, both) else None
+
+    def _boxes(self, merged: Filter) -> Boxes:
+        return self._imperfect.get(merged, (merged,))
+
+    def _is_tolerable(self, merged: Filter, boxes: Boxes) -> bool:
+        """Whether few enough of the events that a box wants are wanted by none of these."""
+        if len(boxes) > BOXES:
+            return False
+        (around,) = merged.region.boxes
+        inside = [box for wanted in boxes for box in wanted.region.boxes]
+        return share_outside(tuple(inside), around) <= self._tolerance
 
     def _put_in(self, merged: Filter, parts: Parts, net: Net) -> None:
         self._merged.add(merged)
@@ -112,6 +137,7 @@ class Merged:
             del index[key][merged]
             if not index[key]:
                 del index[key]
+        self._imperfect.pop(merged, None)
         net.take(Change(remove=(Entry(merged),)))
         return self._parts.pop(merged)
 
