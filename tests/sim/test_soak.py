@@ -25,7 +25,7 @@ def test_there_are_many_faults() -> None:
 def test_all_kinds_of_faults_and_strategies_come_up() -> None:
     scenarios = [random_scenario(seed) for seed in range(200)]
     faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
-    assert faults == {"CutLink", "Crash", "Away", "CrashClient", "Corrupt"}
+    assert faults == {"CutLink", "Crash", "Away", "Move", "CrashClient", "Corrupt"}
     assert any(scenario.links.loss for scenario in scenarios) and any(
         scenario.links.duplication for scenario in scenarios
     )
