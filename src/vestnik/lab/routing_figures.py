@@ -55,7 +55,7 @@ def _curves(
             panel.plot(LOADS, exact, style, color=colour, label=label, linewidth=WIDTHS[strategy])
             loads = evidence.loads(strategy, ads, form)
             means = [measuring(strategy, ads, form, x) for x in loads]
-            _points(panel, loads, means, colour)
+            _points(panel, loads, means, strategy)
 
 
 def _factors(panel: Axes, evidence: Evidence, form: str) -> None:
@@ -64,14 +64,22 @@ def _factors(panel: Axes, evidence: Evidence, form: str) -> None:
         exact = [evidence.exact_factor(strategy, form, x) for x in LOADS]
         panel.plot(LOADS, exact, color=colour, label=strategy, linewidth=WIDTHS[strategy])
         loads = [x for x in evidence.loads(strategy, False, form) if x in evidence.loads(strategy, True, form)]
-        _points(panel, loads, [evidence.factor(strategy, form, x) for x in loads], colour)
+        _points(panel, loads, [evidence.factor(strategy, form, x) for x in loads], strategy)
     panel.axhline(2, color="#999999", linewidth=0.8, linestyle=":")
     log_log(panel, form, SUBSCRIPTIONS, "entries without / with advertisements")
+    panel.set_yticks([2, 5, 10, 20, 28.4])
 
 
-def _points(panel: Axes, loads: list[int], means: list[Estimate], colour: str) -> None:
+def _points(panel: Axes, loads: list[int], means: list[Estimate], strategy: str) -> None:
+    """Points of strategies that come to the same lie within each other."""
     panel.errorbar(
-        loads, [m.mean for m in means], yerr=[m.error for m in means], fmt="o", markersize=4, color=colour, capsize=2
+        loads,
+        [m.mean for m in means],
+        yerr=[m.error for m in means],
+        fmt="o",
+        markersize=2 + 1.4 * WIDTHS[strategy],
+        color=COLOURS[strategy],
+        capsize=2,
     )
 
 
