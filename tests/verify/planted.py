@@ -437,7 +437,7 @@ BUGS: dict[str, Bug] = {
     "a lost neighbour is kept": Bug(routers(Identity, planted(DisconnectKeeps)), "raises", "ValueError"),
     "too much slack": Bug(routers(Identity, planted(TooMuchSlack)), "remote validity", NOT_FORWARDED),
     "no audit": Bug(routers(Identity, planted(NoAudit)), "agreement", "should have told"),
-    "the shortest lease counts": Bug(routers(Covering, planted(ShortestLease)), "remote validity", NOT_FORWARDED),
+    "the shortest lease counts": Bug(routers(Covering, planted(ShortestLease)), "leases", "it lasts until"),
     "leases are not cut": Bug(routers(Identity, planted(NoClamp)), "local validity", "more than it wants"),
     "a strategy that fails": Bug(routers(strategy(Identity, Failing)), "raises", "ZeroDivisionError"),
 }

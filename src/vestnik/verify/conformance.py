@@ -16,7 +16,7 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.verify.agreement import Definition, agreement
 from vestnik.verify.network import LEASES, MakeRouter, Network
 from vestnik.verify.scripts import Script, random_script
-from vestnik.verify.stabilization import strangers
+from vestnik.verify.stabilization import brevity, strangers
 from vestnik.verify.traces import check_trace
 from vestnik.verify.validity import Invalid, weak_validity
 from vestnik.verify.violations import Violation
@@ -74,8 +74,9 @@ def check_tables(network: Network, definition: Definition | None = None) -> list
     routers, weak = network.routers, "" if network.is_quiet else "weak "
     invalid = weak_validity(routers, network.holding, network.finished, network.finished_offers)
     found = [*network.wrong, *(_violation(f"{weak}{one.rule}", one, network) for one in invalid)]
+    records, offered = tuple(network.records), network.offered if network.advertising else None
+    found += [Violation("leases", said, records=records) for said in brevity(routers)]
     if network.is_quiet and network.now >= network.in_order_since:
-        records, offered = tuple(network.records), network.offered if network.advertising else None
         found += [Violation("agreement", said, records=records) for said in agreement(routers, definition)]
         found += [Violation("strangers", said, records=records) for said in strangers(routers, network.asked, offered)]
     return found

@@ -7,6 +7,7 @@ know makes the configuration valid; and when there is nothing in the tables that
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from vestnik.routing.propagation import Propagation, Source
 from vestnik.routing.router import AdvertisingRouter
@@ -30,6 +31,23 @@ def strangers(routers: Routers, asked: Clients, offered: Clients | None = None) 
             known = {source for offers in offered.values() for source in offers}
             unknown = _local(router.advertisements) - known
             yield from (f"{broker} knows of {s}, who advertised nothing" for s in unknown)
+
+
+def brevity(routers: Routers) -> Iterator[str]:
+    """What neighbours were told for a shorter time than its reasons last, by more than the slack, in sentences."""
+    for me, router in routers.items():
+        tables = [router.subscriptions, *([router.advertisements] if isinstance(router, AdvertisingRouter) else [])]
+        for table, neighbour in product(tables, router.neighbours):
+            entries, reduction, told = dict(table), table.reduction(neighbour), table.told(neighbour)
+            for known in reduction.entries():
+                lasts = [
+                    expiry
+                    for entry in reduction.reasons(known)
+                    for source, expiry in entries.get(entry, {}).items()
+                    if source.node != neighbour
+                ]
+                if known in told and max(lasts, default=0.0) > told[known] + router.leases.slack:
+                    yield f"{me} told {neighbour} ({known.filter}) until {told[known]:g}; it lasts until {max(lasts):g}"
 
 
 def _local(table: Propagation) -> set[Source]:
