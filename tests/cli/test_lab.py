@@ -48,6 +48,15 @@ def test_one_strategy_is_measured_as_a_table() -> None:
     ]
 
 
+def test_one_strategy_goes_on_from_what_is_in_the_folder(tmp_path: Path) -> None:
+    options = ["--strategy", "identity", "--seeds", "2", "--out", str(tmp_path)]
+    small = vestnik("run", "routing", *options, "--subscriptions", "10").stdout.splitlines()
+    both = vestnik("run", "routing", *options, "--subscriptions", "10,30").stdout.splitlines()
+    assert both[:2] == small
+    rows = [json.loads(line) for line in (tmp_path / "routing.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["subscriptions"] for row in rows] == [10, 10, 30, 30]
+
+
 def test_a_whole_experiment_and_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "REDUCED", compare.Size(6, 3, 1, 10, 2))
     folder = tmp_path / "new" / "folder"
