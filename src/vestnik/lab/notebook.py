@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,13 +38,8 @@ class Notebook:
         self._rows: dict[Key, Measured] = {}
         if self._path is not None and self._path.exists():
             for line in self._path.read_bytes().splitlines():
-                self._read(line)
-
-    def _read(self, line: bytes) -> None:
-        try:
-            self._keep(msgspec.json.decode(line, type=Measured))
-        except msgspec.DecodeError:
-            return
+                with suppress(msgspec.DecodeError):
+                    self._keep(msgspec.json.decode(line, type=Measured))
 
     def _keep(self, row: Measured) -> None:
         self._rows[tuple([getattr(row, name) for name in KEY])] = row

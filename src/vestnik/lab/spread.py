@@ -2,7 +2,8 @@
 
 Variances are sums over pairs of directed links. Shares p and p' of the access brokers are behind the two, and a share r
 is behind both. Where something is not known of two links together, no more is taken than each of them allows; so the
-variances of messages, and of entries of intervals under covering, are bounds from above, and close ones.
+variances of messages, and of entries of intervals under covering, are bounds from above, and close ones. In these, what
+two stocks have in common by consumers who want both counts to first order, which is all but a hundredth of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import prod, sqrt
 
 from vestnik.lab.exact import EACH, Exact, changes, law
 
@@ -82,11 +83,9 @@ def _wanted(p: float, other: float, both: float, consumers: int, stocks: int) ->
 
 def _hidden(p: float, other: float, both: float, consumers: int, stocks: int) -> float:
     """Of intervals that others hide: if one consumer more wants a stock, another 1 - (1 - (1 - q)^c) / (c q) is."""
-    q, r = EACH * p / stocks, EACH * other / stocks
-    same = sqrt(_variance_of_hidden(q, consumers) * _variance_of_hidden(r, consumers)) if both else 0.0
-    slopes = 1.0
-    for one in (q, r):
-        slopes *= 1 - (1 - (1 - one) ** consumers) / (consumers * one)
+    wanted = EACH * p / stocks, EACH * other / stocks
+    same = sqrt(prod(_variance_of_hidden(q, consumers) for q in wanted)) if both else 0.0
+    slopes = prod(1 - (1 - (1 - q) ** consumers) / (consumers * q) for q in wanted)
     return stocks * (same + (stocks - 1) * consumers * _together(p, other, both, stocks) * slopes)
 
 
