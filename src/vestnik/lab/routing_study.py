@@ -15,7 +15,10 @@ from vestnik.lab.routing_evidence import STRATEGIES, Evidence
 from vestnik.lab.routing_figures import draw as draw
 from vestnik.lab.routing_variants import Variants
 from vestnik.lab.selection import SELECTIONS, select
-from vestnik.routing.registry import known_strategies
+from vestnik.routing.registry import HIERARCHICAL, known_strategies
+
+OTHERS = ("flooding", *(f"{HIERARCHICAL} {strategy}" for strategy in STRATEGIES))
+"""Strategies that are measured without advertisements, and of which the paper tells nothing."""
 
 
 class Size(NamedTuple):
@@ -74,7 +77,8 @@ def study(size: Size, bench: Bench) -> Result:
 
 
 def _main(size: Size) -> Iterator[Task]:
-    for strategy, ads, form in product(STRATEGIES, (False, True), FORMS):
+    ways = [*product(STRATEGIES, (False, True)), *product(OTHERS, (False,))]
+    for (strategy, ads), form in product(ways, FORMS):
         setting = Setting(strategy=strategy, advertisements=ads, form=form)
         loads = size.advertised_loads if ads else size.loads
         yield from (Task(setting, loads, seed, size.operations) for seed in range(1, size.seeds + 1))
