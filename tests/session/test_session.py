@@ -137,6 +137,19 @@ def test_what_several_subscriptions_missed_comes_in_the_order_of_all() -> None:
     assert [hand.numbers for hand in results(client.handle(answer, 2.0))] == [(("s", 1),), (("t", 1),), (("s", 2),)]
 
 
+def test_an_effect_waits_while_something_is_missing() -> None:
+    client = session(keep=9)
+    (other,) = said(client.subscribe("t", WANTED, 0.0, keep=9))
+    assert isinstance(other, Subscribe)
+    client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
+    client.handle(pushed(2), 1.0)
+    effect = event(3).replace(causes=[("s", "1")])
+    assert client.handle(Notify((Delivery(effect, ((other.afresh, 1),)),)), 1.0) == []
+    assert client.handle(Notify((Delivery(event(4), ((other.afresh, 2),)),)), 1.0) == [], "it comes after the effect"
+    answered = client.handle(Answer(((EPOCH, 2),), kept(1, 2)), 2.0)
+    assert results(answered) == [*handed(1, 2), Hand(effect, (("t", 1),)), Hand(event(4), (("t", 2),))]
+
+
 def test_a_question_that_is_not_answered_is_asked_again() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)
@@ -174,7 +187,9 @@ def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
 def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)
-    (subscribe,) = said(client.handle(Unknown(Position("s", EPOCH, 0)), 1.0))
+    told = client.handle(Unknown(Position("s", EPOCH, 0)), 1.0)
+    assert results(told) == [Lost("s", 1, 1), *handed(2)]
+    (subscribe,) = said(told)
     assert isinstance(subscribe, Subscribe) and (subscribe.epoch, subscribe.afresh) == (EPOCH, EPOCH + 1)
     assert client.handle(Unknown(Position("s", 7, 0)), 1.0) == [] == client.handle(Unknown(Position("gone", 7, 0)), 1.0)
 

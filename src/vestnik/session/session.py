@@ -67,10 +67,12 @@ class Session:
         self._refresh = refresh
         self._subscriptions: dict[str, Subscription] = {}
         self._by_epoch: dict[int, Subscription] = {}  # by the numbering that there is, and that there may be
+        self._asked: set[str] = set()  # the subscriptions that the broker was asked about
         self._advertisements: dict[str, Advertise] = {}
         self._requests: dict[int, Request] = {}  # that are not answered
         self._about: dict[Subject, int] = {}  # the last of them about each
         self._count = count(1)
+        self._arrivals = count()
         self._epochs = count(int(uniform(1, 2**52)))
         self._agenda: Agenda[Errand] = Agenda()
         self._alarm_at = FOREVER
@@ -106,8 +108,9 @@ class Session:
         if known is not None:
             for epoch in (known.epoch, known.afresh):
                 self._by_epoch.pop(epoch, None)
-            for what in ("renew", "check", "ask"):
-                self._agenda.drop(Errand(what, name))
+            self._no_longer_ask(name)
+            self._agenda.drop(Errand("renew", name))
+            self._agenda.drop(Errand("check", name))
         return [self._request(Unsubscribe(name, request=next(self._count)), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
@@ -135,7 +138,7 @@ class Session:
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         for known in self._subscriptions.values():
             acts.append(self._say_subscription(known, now))
-            self._agenda.drop(Errand("ask", known.name))
+            self._no_longer_ask(known.name)
         acts += self._ask([known for known in self._subscriptions.values() if known.epoch], now)
         acts += [
             self._request(r, now) for r in list(self._requests.values()) if not isinstance(r, Subscribe | Advertise)
@@ -156,7 +159,7 @@ class Session:
             case Unknown(position):
                 return self._forgotten(position, now)
             case Accepted(request, lease, epoch):
-                return [*self._follow(epoch), *self._accepted(request, lease, now)]
+                return [*self._follow(epoch, now), *self._accepted(request, lease, now)]
             case Refused(request, reason):
                 return [*self._done(request, reason)]
             case Stored(request, refused):
@@ -164,64 +167,83 @@ class Session:
                 return [Done(act.what, "", refused) for act in done if refused or act.what.request]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
 
-    def _follow(self, epoch: int) -> list[Act]:
+    def _follow(self, epoch: int, now: float) -> list[Act]:
         """Where the broker has begun to number a subscription anew, begin too."""
         known = self._by_epoch.get(epoch)
         if known is None or epoch == known.epoch:
             return []
         acts: list[Act] = [Anew(known.name)] if known.epoch else []
         self._by_epoch.pop(known.epoch, None)
+        self._no_longer_ask(known.name)
+        self._check_later(known, now)
         known.begin(self._new_epoch())
         self._by_epoch[known.afresh] = known
         return acts
 
     def _take(self, delivery: Delivery, now: float) -> list[Act]:
-        """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
+        """Hand over what is in turn, and ask for what is missing."""
+        acts = self._hand(delivery, now)
+        known = [self._by_epoch[epoch] for epoch, _ in delivery.numbers if epoch in self._by_epoch]
+        return acts + self._ask([subscription for subscription in known if subscription.has_gap], now)
+
+    def _hand(self, delivery: Delivery, now: float) -> list[Act]:
+        """Hand over what is in turn; keep what is early."""
         begun: list[Act] = []
         in_turn: list[tuple[str, int]] = []
         later: list[Act] = []
-        missing: list[Subscription] = []
         for epoch, number in delivery.numbers:
-            begun += self._follow(epoch)
+            begun += self._follow(epoch, now)
             known = self._by_epoch.get(epoch)
             if known is None:
                 continue
-            if known.take(number, delivery.event):
+            if known.take(number, delivery.event, next(self._arrivals), hold=bool(self._asked)):
                 in_turn.append((known.name, known.given))
-            if number > known.last:
-                missing.append(known)
-            elif known.early:
-                later += known.catch_up()
+            if known.early:
+                later += known.catch_up(hold=bool(self._asked))
         handed = [Hand(delivery.event, tuple(in_turn))] if in_turn else []
-        return begun + handed + later + self._ask(missing, now)
+        return begun + handed + later
 
-    def _ask(self, missing: Iterable[Subscription], now: float) -> list[Act]:
-        """Ask for what is missing, unless that was asked already."""
-        positions: list[Position] = []
-        for known in missing:
-            errand = Errand("ask", known.name)
-            if errand not in self._agenda:
-                self._agenda.put(errand, now + PATIENCE)
-                positions.append(known.position)
+    def _ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
+        """Ask what there is, unless that was asked already. Until it is answered, effects wait for their causes."""
+        positions = [known.position for known in subscriptions if known.name not in self._asked]
+        for position in positions:
+            self._asked.add(position.name)
+            self._agenda.put(Errand("ask", position.name), now + PATIENCE)
         return [Say(Ask(tuple(positions)))] if positions else []
+
+    def _no_longer_ask(self, name: str) -> None:
+        self._asked.discard(name)
+        self._agenda.drop(Errand("ask", name))
 
     def _answered(self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], now: float) -> list[Act]:
         """Hand over what was missed, in the order of all subscriptions, and say what is lost."""
-        acts = [act for epoch, _ in last for act in self._follow(epoch)]
+        acts: list[Act] = []
+        answered = {epoch: self._by_epoch[epoch] for epoch, _ in last if epoch in self._by_epoch}
+        for epoch, known in answered.items():
+            acts += self._follow(epoch, now)
+            self._no_longer_ask(known.name)
+        hold = bool(self._asked)
         for delivery in kept:
-            numbers = [(epoch, number) for epoch, number in delivery.numbers if epoch in self._by_epoch]
+            numbers = [(epoch, number) for epoch, number in delivery.numbers if epoch in answered]
             for epoch, number in numbers:
-                known = self._by_epoch[epoch]
-                acts += known.close(number - 1)
-                known.missed += number > known.last
-            acts += self._take(Delivery(delivery.event, tuple(numbers)), now)
+                acts += answered[epoch].close(number - 1, hold=hold)
+                answered[epoch].missed += number > answered[epoch].last
+            acts += self._hand(Delivery(delivery.event, tuple(numbers)), now)
         for epoch, number in last:
-            if epoch in self._by_epoch:
-                known = self._by_epoch[epoch]
-                self._agenda.drop(Errand("ask", known.name))
-                acts += known.close(number)
-                self._check_later(known, now)
-        return acts
+            if epoch in answered:
+                acts += answered[epoch].close(number, hold=hold)
+                self._check_later(answered[epoch], now)
+        return acts + self._release(now)
+
+    def _release(self, now: float) -> list[Act]:
+        """Hand over what waited for an answer, if none is open any more, as it arrived."""
+        if self._asked:
+            return []
+        waiting = [known for known in self._subscriptions.values() if known.early]
+        acts: list[Act] = []
+        while in_turn := [known for known in waiting if known.early and not known.has_gap]:
+            acts += min(in_turn, key=Subscription.arrival).hand_next()
+        return acts + self._ask([known for known in waiting if known.has_gap], now)
 
     def _check_later(self, known: Subscription, now: float) -> None:
         """After a check, decide when the next is due."""
@@ -232,13 +254,14 @@ class Session:
             self._agenda.put(check, now + known.interval)
 
     def _forgotten(self, position: Position, now: float) -> list[Act]:
-        """The broker does not know a subscription that it was asked about."""
+        """The broker does not know a subscription that it was asked about: what is missing of it is lost."""
         known = self._subscriptions.get(position.name)
         if known is None or known.epoch != position.epoch:
             return []
-        self._agenda.drop(Errand("ask", known.name))
+        self._no_longer_ask(known.name)
         self._check_later(known, now)
-        return [self._say_subscription(known, now)]
+        lost = known.close(max(known.early, default=known.last), hold=False)
+        return [*lost, self._say_subscription(known, now), *self._release(now)]
 
     def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
         done = self._done(request)
@@ -273,7 +296,8 @@ class Session:
                     acts.append(self._say_subscription(self._subscriptions[name], now))
                 case Errand("offer", str(name)):
                     acts.append(self._say_advertisement(name, now))
-                case Errand(_, str(name)):
+                case Errand(what, str(name)):
+                    self._asked -= {name} if what == "ask" else set()
                     acts += self._ask([self._subscriptions[name]], now)
         return acts + self._alarm()
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import Arrivals
 from vestnik.session.acts import Act, Hand, Lost
 from vestnik.session.checking import Checking
 from vestnik.wire.messages import Position, Subscribe
+
+
+class Early(NamedTuple):
+    """What came before its turn, and when in the order of all that came."""
+
+    arrival: int
+    event: Event
 
 
 class Subscription:
@@ -26,7 +35,7 @@ class Subscription:
         self.afresh = afresh
         self.last = 0
         self.given = 0  # the last number that the application was given
-        self.early: dict[int, Event] = {}
+        self.early: dict[int, Early] = {}
         self._handed = Arrivals()
         self.checking: Checking | None = None
         self.interval = 0.0
@@ -46,36 +55,48 @@ class Subscription:
         self.last = 0
         self.early.clear()
 
-    def take(self, number: int, event: Event) -> bool:
-        """Whether a notification is in turn and new; one that is early is kept."""
-        if number == self.last + 1:
+    @property
+    def has_gap(self) -> bool:
+        """Whether something came early, and what is before it is not here."""
+        return bool(self.early) and self.last + 1 not in self.early
+
+    def arrival(self) -> int:
+        """When, in the order of all subscriptions, the one arrived that is in turn and came early."""
+        return self.early[self.last + 1].arrival
+
+    def take(self, number: int, event: Event, arrival: int, *, hold: bool) -> bool:
+        """Whether a notification is in turn and new. One that is early is kept; with `hold`, also an effect."""
+        if number == self.last + 1 and not (hold and event.causes):
             self.last = number
             return self._gives(event)
         if number > self.last:
-            self.early[number] = event
+            self.early.setdefault(number, Early(arrival, event))
         return False
 
-    def catch_up(self) -> list[Act]:
-        """Hand over what came early and is in turn now."""
+    def catch_up(self, *, hold: bool) -> list[Act]:
+        """Hand over what came early and is in turn now; with `hold`, up to the first effect."""
         acts: list[Act] = []
-        while self.last + 1 in self.early:
-            self.last += 1
-            event = self.early.pop(self.last)
-            if self._gives(event):
-                acts.append(Hand(event, ((self.name, self.given),)))
+        while self.last + 1 in self.early and not (hold and self.early[self.last + 1].event.causes):
+            acts += self.hand_next()
         return acts
 
-    def close(self, last: int) -> list[Act]:
+    def hand_next(self) -> list[Act]:
+        """Hand over what came early and is in turn."""
+        self.last += 1
+        event = self.early.pop(self.last).event
+        return [Hand(event, ((self.name, self.given),))] if self._gives(event) else []
+
+    def close(self, last: int, *, hold: bool) -> list[Act]:
         """The broker has no more up to number `last`: what is not here is lost for good."""
-        acts = self.catch_up()
-        while self.last < last:
+        acts = self.catch_up(hold=hold)
+        while self.last < last and self.last + 1 not in self.early:
             next_here = min([number for number in self.early if number <= last], default=last + 1)
             lost = next_here - 1 - self.last
             acts.append(Lost(self.name, self.given + 1, self.given + lost))
             self.given += lost
             self.missed += lost
             self.last = next_here - 1
-            acts += self.catch_up()
+            acts += self.catch_up(hold=hold)
         return acts
 
     def _gives(self, event: Event) -> bool:

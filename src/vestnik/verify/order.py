@@ -65,7 +65,7 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """No client is notified of an event before one of its causes, if of both.
 
     What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
-    What was lost on its way is asked for by subscription, and may come late for another.
+    What was lost on its way to a client is asked for again, and may come late for another subscription.
     """
     asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
     lost: set[Key] = set()
