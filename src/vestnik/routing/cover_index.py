@@ -11,14 +11,13 @@ catalogue: a filter is filed there once for all of them, and what was found for 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import count
+from itertools import chain, count
 from typing import Any, TypeAlias
 from weakref import finalize
 
 from vestnik.matching import Matcher
 from vestnik.matching.single.keys import key_of, single_values
 from vestnik.model.boxes import Box
-from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import DATA, EVENT, Path
 from vestnik.model.values import FLAG_MISSING, MISSING, ValueSet
@@ -26,21 +25,24 @@ from vestnik.model.values import FLAG_MISSING, MISSING, ValueSet
 Numbers: TypeAlias = dict[int, None]
 """Members by number, in the order in which they came."""
 
-NOWHERE: Path = ()
-"""Where members without an example are kept."""
+Key: TypeAlias = tuple[Path, Any]
+"""A path and a value there, in an example; or ANY."""
 
+ANY = object()
+NOWHERE: Key = (), ANY
+"""Where members without an example are kept."""
 
 FEW = 16
 """Members that are all asked: to narrow them down would cost more."""
 
 
 class CoverIndex:
-    """A set of filters. What it shares with others of one catalogue is kept there."""
+    """A set of filters. They are in its catalogue as long as an index has them; one that is dropped has none."""
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
         self._catalogue = Catalogue() if catalogue is None else catalogue
         self._members: dict[Filter, None] = {}
-        finalize(self, _leave, self._catalogue, self._members)
+        finalize(self, self._catalogue.remove, self._members).atexit = False
 
     def __len__(self) -> int:
         return len(self._members)
@@ -57,7 +59,7 @@ class CoverIndex:
 
     def remove(self, member: Filter) -> None:
         del self._members[member]
-        self._catalogue.remove(member)
+        self._catalogue.remove((member,))
 
     def covering(self, narrow: Filter) -> Iterator[Filter]:
         """The members that cover `narrow`."""
@@ -66,12 +68,6 @@ class CoverIndex:
     def covered_by(self, wide: Filter) -> list[Filter]:
         """The members that `wide` covers."""
         return list(self._catalogue.covered_by(wide).among(self._members))
-
-
-def _leave(catalogue: Catalogue, members: Iterable[Filter]) -> None:
-    """An index is given up, and with it its members."""
-    for member in members:
-        catalogue.remove(member)
 
 
 class Catalogue:
@@ -87,8 +83,8 @@ class Catalogue:
 
     def add(self, member: Filter) -> None:
         """One more index has a filter."""
-        self._members[member] = self._members.get(member, 0) + 1
-        if self._members[member] > 1:
+        indexes = self._members[member] = self._members.get(member, 0) + 1
+        if indexes > 1:
             return
         self._wider.join(member)
         self._narrower.join(member)
@@ -97,16 +93,19 @@ class Catalogue:
         elif len(self._members) > FEW:
             self._examples = _Examples(self._members)
 
-    def remove(self, member: Filter) -> None:
-        """One index less has a filter."""
-        self._members[member] -= 1
-        if self._members[member]:
-            return
-        del self._members[member]
+    def remove(self, members: Iterable[Filter]) -> None:
+        """One index less has these filters."""
+        gone: list[Filter] = []
+        for member in members:
+            self._members[member] -= 1
+            if not self._members[member]:
+                del self._members[member]
+                gone.append(member)
         if len(self._members) <= FEW // 2:
             self._examples = None
         elif self._examples is not None:
-            self._examples.remove(member)
+            for member in gone:
+                self._examples.remove(member)
 
     def covering(self, narrow: Filter) -> _Answers:
         """Which members cover `narrow`."""
@@ -151,24 +150,23 @@ class _Examples:
         self._count = count()
         self._numbers: dict[Filter, int] = {}
         self._matcher: Matcher[int] = Matcher()
-        self._by_value: dict[tuple[Path, Any], Numbers] = {}
-        self._by_path: dict[Path, Numbers] = {}
+        self._by_key: dict[Key, Numbers] = {}
         for member in members:
             self.add(member)
 
     def add(self, member: Filter) -> None:
         number = self._numbers[member] = next(self._count)
         self._matcher.add(number, member)
-        for index, key in self._places(member):
-            index.setdefault(key, {})[number] = None
+        for key in _keys(member):
+            self._by_key.setdefault(key, {})[number] = None
 
     def remove(self, member: Filter) -> None:
         number = self._numbers.pop(member)
         self._matcher.remove(number)
-        for index, key in self._places(member):
-            del index[key][number]
-            if not index[key]:
-                del index[key]
+        for key in _keys(member):
+            del self._by_key[key][number]
+            if not self._by_key[key]:
+                del self._by_key[key]
 
     def around(self, narrow: Filter) -> Iterable[Filter]:
         """Members, among them all that cover `narrow`."""
@@ -181,22 +179,10 @@ class _Examples:
         """Members, among them all that `wide` covers."""
         boxes = wide.region.boxes
         numbers = {number for box in boxes for number in self._near(box, alone=len(boxes) == 1)}
-        numbers.update(self._by_path.get(NOWHERE, {}))
+        numbers.update(self._by_key.get(NOWHERE, {}))
         return [self._matcher[number] for number in sorted(numbers)]
 
-    def _places(self, member: Filter) -> list[tuple[dict[Any, Numbers], Any]]:
-        """Where a member is found by what is in its example."""
-        example = member.example()
-        if example is None:
-            return [(self._by_path, NOWHERE)]
-        found: list[tuple[dict[Any, Numbers], Any]] = []
-        for path, value in _values(member, example):
-            found.append((self._by_path, path))
-            if not isinstance(value, dict | list):
-                found.append((self._by_value, (path, key_of(value))))
-        return found
-
-    def _near(self, box: Box, *, alone: bool) -> Numbers:
+    def _near(self, box: Box, *, alone: bool) -> Iterable[int]:
         """Members, among them all whose example is in `box`, and if it is `alone`, that it covers.
 
         A member is filed only under what it speaks of. Its example has some `type` and `priority` all the same: one
@@ -209,25 +195,33 @@ class _Examples:
         ]
         nearest = min(choices, key=_size, default=None)
         if nearest is None:
-            return dict.fromkeys(self._matcher)
-        return {number: None for numbers in nearest for number in numbers}
+            return self._matcher
+        return chain.from_iterable(nearest)
 
     def _at(self, path: Path, values: ValueSet) -> list[Numbers]:
         """Members, among them all whose example has at `path` one of `values`, which must be there."""
         keys = single_values(values)
         if keys is None:
-            return [self._by_path.get(path, {})]
-        return [self._by_value[path, key] for key in keys if (path, key) in self._by_value]
+            return [self._by_key.get((path, ANY), {})]
+        return [self._by_key[path, key] for key in keys if (path, key) in self._by_key]
 
 
 def _size(groups: list[Numbers]) -> int:
     return sum(map(len, groups))
 
 
-def _values(wanted: Filter, event: Event) -> Iterator[tuple[Path, Any]]:
-    """What is in an event at the paths that a filter speaks of, and above them."""
-    spoken = [path for box in wanted.region.boxes for path, _ in box.sets]
-    for at in dict.fromkeys(path[:end] for path in spoken for end in range(1, len(path) + 1)):
-        value = MISSING if at == (DATA,) else EVENT.read(event, at)
+def _keys(member: Filter) -> list[Key]:
+    """Where a member is found: by what is in its example at the paths that it speaks of, and above them."""
+    example = member.example()
+    if example is None:
+        return [NOWHERE]
+    found: dict[Key, None] = {}
+    for path in [path for box in member.region.boxes for path, _ in box.sets]:
+        value = EVENT.read(example, path)
         if value is not MISSING:
-            yield at, value
+            for end in range(2, len(path)):
+                found[path[:end], ANY] = None
+            found[path, ANY] = None
+            if not isinstance(value, dict | list):
+                found[path, key_of(value)] = None
+    return list(found)
