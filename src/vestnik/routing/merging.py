@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from vestnik.model.boxes import join
 from vestnik.model.estimates import share_outside
 from vestnik.model.filters import Filter
-from vestnik.model.spaces import Path
+from vestnik.model.regions import Region
+from vestnik.model.spaces import EVENT, Path
+from vestnik.model.work import within
 from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction
 from vestnik.wire.messages import NodeId
@@ -151,11 +154,12 @@ class Merged:
 
 
 def perfect_merger(one: Filter, other: Filter) -> Filter | None:
-    """One box for exactly what two boxes want; None where there is none."""
+    """One box for exactly what two boxes want that differ in one path; None where there is none."""
     if _is_union(one) or _is_union(other):
         return None
-    joined = one.merge(other)
-    return None if joined is None or _is_union(joined) else joined
+    (a,), (b,) = one.region.boxes, other.region.boxes
+    joined = within(lambda: join(EVENT, a, b), otherwise=None)
+    return None if joined is None else Filter(Region(EVENT, (joined,)))
 
 
 def _is_union(wanted: Filter) -> bool:
