@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
-from vestnik.routing.reductions import Change, Entry, Net, Reduction, Strategy
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
 from vestnik.wire.messages import Interest, NodeId
 
 FOREVER = float("inf")
@@ -186,20 +186,25 @@ class Propagation:
         updates: list[tuple[NodeId, Update]] = []
         for neighbour, told in self._told.items():
             net = self._pending.get(neighbour)
-            change = net.change() if net is not None else Change()
-            add = {entry: self._until(neighbour, entry, now) for entry in change.add}
-            more = {entry: self._until(neighbour, entry, now) for entry in change.more if entry in told}
-            add |= {entry: until for entry, until in more.items() if until > told[entry]}
+            change = NO_CHANGE if net is None else net.change()
+            add = {} if net is None else self._news(neighbour, change, now)
             add |= self._renewals(neighbour, add, now)
-            told |= add
-            for entry in change.remove:
-                told.pop(entry, None)
             if add or change.remove:
+                told |= add
+                for entry in change.remove:
+                    told.pop(entry, None)
                 leased = tuple([Interest(entry.filter, entry.tag, expiry - now) for entry, expiry in add.items()])
                 updates.append((neighbour, Update(leased, tuple([Interest(*entry) for entry in change.remove]))))
         self._pending.clear()
         self._extended.clear()
         return updates
+
+    def _news(self, neighbour: NodeId, change: Change, now: float) -> dict[Entry, float]:
+        """What a change lets a neighbour believe that it did not, or not for as long, and until when it should."""
+        told = self._told[neighbour]
+        add = {entry: self._until(neighbour, entry, now) for entry in change.add}
+        more = {entry: self._until(neighbour, entry, now) for entry in change.more if entry in told}
+        return add | {entry: until for entry, until in more.items() if until > told[entry]}
 
     def _until(self, neighbour: NodeId, told: Entry, now: float) -> float:
         """Until when a neighbour should believe what it is told."""
