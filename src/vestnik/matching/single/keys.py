@@ -46,8 +46,10 @@ def single_values(values: ValueSet) -> list[Any] | None:
     flags, cuts = values.flags, values.numbers
     if values.lists or flags & (FLAG_MISSING | FLAG_MAP) or len(cuts) & 1:
         return None
+    if cuts and cuts[0][0] != cuts[1][0]:
+        return None
     numbers = [value for value, _ in cuts[::2]]
-    if cuts and cuts != tuple([cut for value in numbers for cut in ((value, 0), (value, 1))]):
+    if cuts != tuple([cut for value in numbers for cut in ((value, 0), (value, 1))]):
         return None
     strings = values.strings.points if values.strings else []
     if strings is None:
