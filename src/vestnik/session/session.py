@@ -7,9 +7,10 @@ between, since what is lost at the end leaves no gap to be seen. What is request
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -43,6 +44,10 @@ RENEWALS = 3
 """How often something is renewed within its lease, unless the session has a time of its own for it."""
 
 
+ERRANDS: Final = ("renew", "check", "ask")
+"""That are about a subscription."""
+
+
 class Errand(NamedTuple):
     """Something to be done later."""
 
@@ -67,7 +72,7 @@ class Session:
         self._refresh = refresh
         self._subscriptions: dict[str, Subscription] = {}
         self._by_epoch: dict[int, Subscription] = {}  # by the numbering that there is, and that there may be
-        self._asked: set[str] = set()  # the subscriptions that the broker was asked about
+        self._missing: set[str] = set()  # the subscriptions of which something is missing
         self._advertisements: dict[str, Advertise] = {}
         self._requests: dict[int, Request] = {}  # that are not answered
         self._about: dict[Subject, int] = {}  # the last of them about each
@@ -108,9 +113,9 @@ class Session:
         if known is not None:
             for epoch in (known.epoch, known.afresh):
                 self._by_epoch.pop(epoch, None)
-            self._no_longer_ask(name)
-            self._agenda.drop(Errand("renew", name))
-            self._agenda.drop(Errand("check", name))
+            self._missing.discard(name)
+            for what in ERRANDS:
+                self._agenda.drop(Errand(what, name))
         return [self._request(Unsubscribe(name, request=next(self._count)), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
@@ -138,8 +143,10 @@ class Session:
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         for known in self._subscriptions.values():
             acts.append(self._say_subscription(known, now))
-            self._no_longer_ask(known.name)
-        acts += self._ask([known for known in self._subscriptions.values() if known.epoch], now)
+            self._no_longer_ask(known)
+        followed = [known for known in self._subscriptions.values() if known.epoch]
+        self._missing.update(known.name for known in followed)
+        acts += self._ask(followed, now)
         acts += [
             self._request(r, now) for r in list(self._requests.values()) if not isinstance(r, Subscribe | Advertise)
         ]
@@ -174,76 +181,84 @@ class Session:
             return []
         acts: list[Act] = [Anew(known.name)] if known.epoch else []
         self._by_epoch.pop(known.epoch, None)
-        self._no_longer_ask(known.name)
+        self._no_longer_ask(known)
         self._check_later(known, now)
         known.begin(self._new_epoch())
         self._by_epoch[known.afresh] = known
         return acts
 
     def _take(self, delivery: Delivery, now: float) -> list[Act]:
-        """Hand over what is in turn, and ask for what is missing."""
-        acts = self._hand(delivery, now)
-        known = [self._by_epoch[epoch] for epoch, _ in delivery.numbers if epoch in self._by_epoch]
+        """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
+        acts: list[Act] = []
+        in_turn: list[tuple[str, int]] = []
+        early: list[Subscription] = []
+        for epoch, number in delivery.numbers:
+            acts += self._follow(epoch, now)
+            known = self._by_epoch.get(epoch)
+            if known is not None:
+                if known.take(number, delivery.event, next(self._arrivals), hold=bool(self._missing)):
+                    in_turn.append((known.name, known.given))
+                if known.early:
+                    early.append(known)
+        if in_turn:
+            acts.append(Hand(delivery.event, tuple(in_turn)))
+        return acts + self._release(early, now) if early else acts
+
+    def _release(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
+        """Hand over what came early and is in turn, as it arrived in all of these, and ask for what is missing.
+
+        Effects wait for the answer, which may bring their causes.
+        """
+        known = list(subscriptions)
+        self._missing.update(subscription.name for subscription in known if subscription.has_gap)
+        acts: list[Act] = []
+        queue: list[tuple[int, int]] = []
+
+        def turn(place: int) -> None:
+            acts.extend(known[place].pass_lost())
+            found = known[place].in_turn(hold=bool(self._missing))
+            if found is not None:
+                heapq.heappush(queue, (found.arrival, place))
+
+        for place in range(len(known)):
+            turn(place)
+        while queue:
+            _, place = heapq.heappop(queue)
+            acts += known[place].hand_next()
+            turn(place)
         return acts + self._ask([subscription for subscription in known if subscription.has_gap], now)
 
-    def _hand(self, delivery: Delivery, now: float) -> list[Act]:
-        """Hand over what is in turn; keep what is early."""
-        begun: list[Act] = []
-        in_turn: list[tuple[str, int]] = []
-        later: list[Act] = []
-        for epoch, number in delivery.numbers:
-            begun += self._follow(epoch, now)
-            known = self._by_epoch.get(epoch)
-            if known is None:
-                continue
-            if known.take(number, delivery.event, next(self._arrivals), hold=bool(self._asked)):
-                in_turn.append((known.name, known.given))
-            if known.early:
-                later += known.catch_up(hold=bool(self._asked))
-        handed = [Hand(delivery.event, tuple(in_turn))] if in_turn else []
-        return begun + handed + later
-
     def _ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
-        """Ask what there is, unless that was asked already. Until it is answered, effects wait for their causes."""
-        positions = [known.position for known in subscriptions if known.name not in self._asked]
+        """Ask what there is, unless that was asked already."""
+        positions = [known.position for known in subscriptions if Errand("ask", known.name) not in self._agenda]
         for position in positions:
-            self._asked.add(position.name)
             self._agenda.put(Errand("ask", position.name), now + PATIENCE)
         return [Say(Ask(tuple(positions)))] if positions else []
 
-    def _no_longer_ask(self, name: str) -> None:
-        self._asked.discard(name)
-        self._agenda.drop(Errand("ask", name))
+    def _no_longer_ask(self, known: Subscription) -> None:
+        """A question is answered, or it has become pointless."""
+        self._missing.discard(known.name)
+        self._agenda.drop(Errand("ask", known.name))
 
     def _answered(self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], now: float) -> list[Act]:
-        """Hand over what was missed, in the order of all subscriptions, and say what is lost."""
-        acts: list[Act] = []
-        answered = {epoch: self._by_epoch[epoch] for epoch, _ in last if epoch in self._by_epoch}
-        for epoch, known in answered.items():
-            acts += self._follow(epoch, now)
-            self._no_longer_ask(known.name)
-        hold = bool(self._asked)
-        for delivery in kept:
-            numbers = [(epoch, number) for epoch, number in delivery.numbers if epoch in answered]
-            for epoch, number in numbers:
-                acts += answered[epoch].close(number - 1, hold=hold)
-                answered[epoch].missed += number > answered[epoch].last
-            acts += self._hand(Delivery(delivery.event, tuple(numbers)), now)
-        for epoch, number in last:
-            if epoch in answered:
-                acts += answered[epoch].close(number, hold=hold)
-                self._check_later(answered[epoch], now)
-        return acts + self._release(now)
+        """Hand over what was missed, in the order of all subscriptions, and say what is lost.
 
-    def _release(self, now: float) -> list[Act]:
-        """Hand over what waited for an answer, if none is open any more, as it arrived."""
-        if self._asked:
-            return []
-        waiting = [known for known in self._subscriptions.values() if known.early]
-        acts: list[Act] = []
-        while in_turn := [known for known in waiting if known.early and not known.has_gap]:
-            acts += min(in_turn, key=Subscription.arrival).hand_next()
-        return acts + self._ask([known for known in waiting if known.has_gap], now)
+        What had to be asked for is older than all that has arrived since.
+        """
+        acts = [act for epoch, _ in last for act in self._follow(epoch, now)]
+        for arrival, delivery in enumerate(kept, start=-len(kept)):
+            for epoch, number in delivery.numbers:
+                if epoch in self._by_epoch:
+                    self._by_epoch[epoch].recover(number, delivery.event, arrival)
+        answered = [(self._by_epoch[epoch], number) for epoch, number in last if epoch in self._by_epoch]
+        for known, number in answered:
+            known.closed = max(known.closed, number)
+            self._no_longer_ask(known)
+        waiting = [known for known in self._subscriptions.values() if known.early or known.last < known.closed]
+        acts += self._release(waiting, now)
+        for known, _ in answered:
+            self._check_later(known, now)
+        return acts
 
     def _check_later(self, known: Subscription, now: float) -> None:
         """After a check, decide when the next is due."""
@@ -258,10 +273,10 @@ class Session:
         known = self._subscriptions.get(position.name)
         if known is None or known.epoch != position.epoch:
             return []
-        self._no_longer_ask(known.name)
+        known.closed = max(known.early, default=known.last)
+        self._no_longer_ask(known)
         self._check_later(known, now)
-        lost = known.close(max(known.early, default=known.last), hold=False)
-        return [*lost, self._say_subscription(known, now), *self._release(now)]
+        return [*self._release([known], now), self._say_subscription(known, now)]
 
     def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
         done = self._done(request)
@@ -296,8 +311,7 @@ class Session:
                     acts.append(self._say_subscription(self._subscriptions[name], now))
                 case Errand("offer", str(name)):
                     acts.append(self._say_advertisement(name, now))
-                case Errand(what, str(name)):
-                    self._asked -= {name} if what == "ask" else set()
+                case Errand(_, str(name)):
                     acts += self._ask([self._subscriptions[name]], now)
         return acts + self._alarm()
 

@@ -34,6 +34,7 @@ class Subscription:
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
+        self.closed = 0  # up to this number the broker has sent all that it has
         self.given = 0  # the last number that the application was given
         self.early: dict[int, Early] = {}
         self._handed = Arrivals()
@@ -52,7 +53,7 @@ class Subscription:
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
         self.epoch, self.afresh = self.afresh, afresh
-        self.last = 0
+        self.last = self.closed = 0
         self.early.clear()
 
     @property
@@ -60,9 +61,10 @@ class Subscription:
         """Whether something came early, and what is before it is not here."""
         return bool(self.early) and self.last + 1 not in self.early
 
-    def arrival(self) -> int:
-        """When, in the order of all subscriptions, the one arrived that is in turn and came early."""
-        return self.early[self.last + 1].arrival
+    def in_turn(self, *, hold: bool) -> Early | None:
+        """What came early and is in turn now; with `hold`, no effect."""
+        found = self.early.get(self.last + 1)
+        return None if found is None or (hold and found.event.causes) else found
 
     def take(self, number: int, event: Event, arrival: int, *, hold: bool) -> bool:
         """Whether a notification is in turn and new. One that is early is kept; with `hold`, also an effect."""
@@ -73,12 +75,11 @@ class Subscription:
             self.early.setdefault(number, Early(arrival, event))
         return False
 
-    def catch_up(self, *, hold: bool) -> list[Act]:
-        """Hand over what came early and is in turn now; with `hold`, up to the first effect."""
-        acts: list[Act] = []
-        while self.last + 1 in self.early and not (hold and self.early[self.last + 1].event.causes):
-            acts += self.hand_next()
-        return acts
+    def recover(self, number: int, event: Event, arrival: int) -> None:
+        """Keep what had to be asked for."""
+        if number > self.last and number not in self.early:
+            self.early[number] = Early(arrival, event)
+            self.missed += 1
 
     def hand_next(self) -> list[Act]:
         """Hand over what came early and is in turn."""
@@ -86,18 +87,17 @@ class Subscription:
         event = self.early.pop(self.last).event
         return [Hand(event, ((self.name, self.given),))] if self._gives(event) else []
 
-    def close(self, last: int, *, hold: bool) -> list[Act]:
-        """The broker has no more up to number `last`: what is not here is lost for good."""
-        acts = self.catch_up(hold=hold)
-        while self.last < last and self.last + 1 not in self.early:
-            next_here = min([number for number in self.early if number <= last], default=last + 1)
-            lost = next_here - 1 - self.last
-            acts.append(Lost(self.name, self.given + 1, self.given + lost))
-            self.given += lost
-            self.missed += lost
-            self.last = next_here - 1
-            acts += self.catch_up(hold=hold)
-        return acts
+    def pass_lost(self) -> list[Act]:
+        """What is in turn and not here, though the broker has sent all that it has, is lost for good."""
+        if self.last >= self.closed or self.last + 1 in self.early:
+            return []
+        next_here = min([number for number in self.early if number <= self.closed], default=self.closed + 1)
+        lost = next_here - 1 - self.last
+        first = self.given + 1
+        self.last += lost
+        self.given += lost
+        self.missed += lost
+        return [Lost(self.name, first, self.given)]
 
     def _gives(self, event: Event) -> bool:
         """Whether the application is given an event: it was not before."""
