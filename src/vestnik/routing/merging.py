@@ -177,8 +177,7 @@ def _rests(wanted: Filter) -> Iterator[Any]:
 
 def _in_line(one: Path, other: Path) -> bool:
     """Whether one path is the other or leads to it: what is said of the one says something of the other."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+    return one[: len(other)] == other[: len(one)]
 
 
 def _shape(wanted: Filter) -> Any:
