@@ -9,6 +9,7 @@ VestnikError
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
+├── InvalidFrame             bytes from another process that are no message: why
 ├── InvalidScenario          a scenario that cannot be simulated: what is wrong, and where in it
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
@@ -104,6 +105,14 @@ class InvalidTrace(VestnikError):
         self.line = line
         self.reason = reason
         super().__init__(f"{name}:{line}: {reason}")
+
+
+class InvalidFrame(VestnikError):
+    """What came from another process is no message, or one cannot be sent: `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class InvalidScenario(VestnikError):

@@ -23,6 +23,7 @@ from vestnik.wire.messages import (
     Delivery,
     Forward,
     Interest,
+    Malformed,
     Message,
     Notify,
     Position,
@@ -329,11 +330,11 @@ def test_a_lost_link_takes_with_it_what_came_over_it() -> None:
 
 def test_messages_for_one_broker_find_their_way_back() -> None:
     world = World()
-    asked = Addressed("far", "near", Tick())
+    asked = Addressed("far", "near", Forward(()))
     assert world.tell("u", asked) == [Send("v", asked)], "unknown: every way but back"
-    answer = Addressed("near", "far", Tick())
+    answer = Addressed("near", "far", Forward(()))
     assert world.tell("v", answer) == [Send("u", answer)]
-    assert world.tell("u", Addressed("far", "near", Tick())) == [Send("v", asked)]
+    assert world.tell("u", Addressed("far", "near", Forward(()))) == [Send("v", asked)]
 
 
 @pytest.mark.parametrize("strategy", ["flooding", "simple", "identity", "covering", "merging"])
@@ -342,6 +343,11 @@ def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
     assert world.tell("c", Subscribe("s", Filter.none(), request=1)) == [Send("c", Accepted(1))]
     assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
     assert world.tell("c", Unsubscribe("s", request=2)) == [Send("c", Accepted(2))]
+
+
+def test_what_could_not_be_read_is_refused_with_the_reason() -> None:
+    world = World()
+    assert world.tell("c", Malformed("column 3", request=1)) == [Send("c", Refused(1, "column 3"))]
 
 
 def test_names_that_cannot_be() -> None:
@@ -385,12 +391,11 @@ def test_what_covers_others_is_believed_as_long_as_they_last() -> None:
     assert Send("u", AdminS(add=(Interest(narrow, lease=7.0),), remove=(Interest(wide),))) in world.tell("b", Tick())
 
 
-def test_events_that_are_addressed_are_routed_and_nothing_else_is_heeded() -> None:
+def test_events_that_are_addressed_are_routed() -> None:
     world = World()
     world.tell("c", Subscribe("s", ACME))
     event = quote(5, stream=("x", "nyse"), seq=1)
     assert [e.to for e in world.tell("u", Addressed("b", "far", Forward((event,)))) if isinstance(e, Send)] == ["c"]
-    assert world.tell("u", Addressed("b", "far", Gone("c"))) == []
 
 
 def test_garbage_in_the_table_hurts_nobody() -> None:

@@ -28,6 +28,7 @@ from vestnik.wire.messages import (
     Ask,
     Delivery,
     Forward,
+    Malformed,
     Message,
     NodeId,
     Notify,
@@ -73,6 +74,7 @@ class BrokerCore:
             Unsubscribe: self._unsubscribe,
             Advertise: self._advertise,
             Unadvertise: self._unadvertise,
+            Malformed: self._malformed,
             Ask: self._ask,
             LinkUp: self._link_up,
             LinkDown: self._link_down,
@@ -90,7 +92,7 @@ class BrokerCore:
 
     def _publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         self._client(client)
-        refused: list[Refusal] = []
+        refused = list(message.refused)
         taken: list[Event] = []
         for event in message.events:
             if self._acceptance.is_known(event):
@@ -223,6 +225,9 @@ class BrokerCore:
             return f"{client} is the name of a neighbouring broker"
         return "" if name else "it has no name"
 
+    def _malformed(self, message: Malformed, client: NodeId, now: float) -> list[Effect]:
+        return _answer(client, message, Refused(message.request, message.reason))
+
     def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
         return [Send(client, answer) for answer in self._client(client).answer(message.positions, now)]
 
@@ -265,7 +270,7 @@ class BrokerCore:
         if sender in self.router.neighbours:
             self._ways[message.origin] = sender
         if message.to == self.name:
-            return self._forward(message.body, sender, now) if isinstance(message.body, Forward) else []
+            return self._forward(message.body, sender, now)
         way = self._ways.get(message.to)
         ways = [way] if way is not None else [n for n in self.router.neighbours if n != sender]
         return [Send(neighbour, message) for neighbour in ways]

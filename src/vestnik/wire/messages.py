@@ -13,7 +13,7 @@ NodeId: TypeAlias = str
 """The name of a broker or of a client."""
 
 
-class Interest(Struct, frozen=True):
+class Interest(Struct, frozen=True, array_like=True):
     """A filter that a neighbour is told about, and for how many seconds it is to be believed.
 
     `tag` tells apart equal filters of different subscriptions, for strategies that keep one entry for each.
@@ -24,39 +24,82 @@ class Interest(Struct, frozen=True):
     lease: float = float("inf")
 
 
-class Message(Struct, frozen=True):
-    """Anything that is sent."""
+class Refusal(Struct, frozen=True, array_like=True):
+    """Why an event was not taken."""
+
+    id: str
+    reason: str
+
+
+class Message(Struct, frozen=True, array_like=True):
+    """Anything that is sent. Tags are what the kinds of message go by on the wire."""
+
+
+# --- when a connection is made, and when it ends ---
+
+
+class Hello(Message, frozen=True, tag=1):
+    """The first message: who speaks, in which version. A broker also says how it routes."""
+
+    version: int
+    name: NodeId
+    is_broker: bool = False
+    token: str = ""
+    routing: str = ""
+
+
+class Welcome(Message, frozen=True, tag=2):
+    """The answer to Hello. `durable` says whether what is published here outlives a crash of the broker."""
+
+    version: int
+    name: NodeId
+    durable: bool = False
+
+
+class Goodbye(Message, frozen=True, tag=3):
+    """The last message, with the reason in a word and in a sentence."""
+
+    code: str
+    reason: str
+
+
+class Ping(Message, frozen=True, tag=4):
+    """Are you there? Answered by Pong."""
+
+
+class Pong(Message, frozen=True, tag=5):
+    pass
 
 
 # --- between neighbours ---
 
 
-class Forward(Message, frozen=True):
+class Forward(Message, frozen=True, tag=16):
     """Events, from a broker to its neighbour."""
 
     events: tuple[Event, ...]
 
 
-class AdminS(Message, frozen=True):
+class AdminS(Message, frozen=True, tag=17):
     """Changes of what the sender wants to be forwarded. What is there already is renewed by being added again."""
 
     add: tuple[Interest, ...] = ()
     remove: tuple[Interest, ...] = ()
 
 
-class AdminA(Message, frozen=True):
+class AdminA(Message, frozen=True, tag=18):
     """Changes of what may be published beyond the sender."""
 
     add: tuple[Interest, ...] = ()
     remove: tuple[Interest, ...] = ()
 
 
-class Addressed(Message, frozen=True):
+class Addressed(Message, frozen=True, tag=19):
     """A message for one broker, wherever it is."""
 
     to: NodeId
     origin: NodeId
-    body: Message
+    body: Forward
 
 
 # --- from a client to its broker ---
@@ -68,13 +111,14 @@ class Request(Message, frozen=True, kw_only=True):
     request: int = 0
 
 
-class Publish(Request, frozen=True):
-    """Events. Answered by Stored."""
+class Publish(Request, frozen=True, tag=32):
+    """Events. Answered by Stored. Those that could not be read are `refused` where the message arrives."""
 
     events: tuple[Event, ...]
+    refused: tuple[Refusal, ...] = ()
 
 
-class Subscribe(Request, frozen=True):
+class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
     `epoch` is the numbering that the client has seen so far. Where the broker knows neither it nor `afresh`, it begins
@@ -90,11 +134,11 @@ class Subscribe(Request, frozen=True):
     afresh: int = 0
 
 
-class Unsubscribe(Request, frozen=True):
+class Unsubscribe(Request, frozen=True, tag=34):
     name: str
 
 
-class Advertise(Request, frozen=True):
+class Advertise(Request, frozen=True, tag=35):
     """Say under a name what is going to be published, renew it, or change it."""
 
     name: str
@@ -102,11 +146,11 @@ class Advertise(Request, frozen=True):
     lease: float = float("inf")
 
 
-class Unadvertise(Request, frozen=True):
+class Unadvertise(Request, frozen=True, tag=36):
     name: str
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, array_like=True):
     """All up to number `after` of a subscription has come."""
 
     name: str
@@ -114,7 +158,13 @@ class Position(Struct, frozen=True):
     after: int
 
 
-class Ask(Message, frozen=True):
+class Malformed(Request, frozen=True):
+    """A Subscribe or Advertise whose filter could not be read. Answered by Refused; it does not travel itself."""
+
+    reason: str
+
+
+class Ask(Message, frozen=True, tag=37):
     """Is there anything after these positions? Answered by Answer, after Unknown for each that is not known."""
 
     positions: tuple[Position, ...]
@@ -123,7 +173,7 @@ class Ask(Message, frozen=True):
 # --- from a broker to its client ---
 
 
-class Delivery(Struct, frozen=True):
+class Delivery(Struct, frozen=True, array_like=True):
     """An event, with the numberings of the subscriptions that wanted it and its number in each.
 
     Numbers start at 1 and have no gaps.
@@ -133,11 +183,11 @@ class Delivery(Struct, frozen=True):
     numbers: tuple[tuple[int, int], ...]
 
 
-class Notify(Message, frozen=True):
+class Notify(Message, frozen=True, tag=64):
     deliveries: tuple[Delivery, ...]
 
 
-class Answer(Message, frozen=True):
+class Answer(Message, frozen=True, tag=65):
     """The answer to Ask: the last number given out in each numbering, and what there is of those asked for, in order.
 
     The others are lost.
@@ -147,13 +197,13 @@ class Answer(Message, frozen=True):
     kept: tuple[Delivery, ...] = ()
 
 
-class Unknown(Message, frozen=True):
+class Unknown(Message, frozen=True, tag=66):
     """What was asked about is not known: the client should subscribe again."""
 
     position: Position
 
 
-class Accepted(Message, frozen=True):
+class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
     Of a subscription it names the numbering.
@@ -164,20 +214,20 @@ class Accepted(Message, frozen=True):
     epoch: int = 0
 
 
-class Refused(Message, frozen=True):
+class Refused(Message, frozen=True, tag=68):
     request: int
     reason: str
 
 
-class Refusal(Struct, frozen=True):
-    """Why an event was not taken."""
-
-    id: str
-    reason: str
-
-
-class Stored(Message, frozen=True):
+class Stored(Message, frozen=True, tag=69):
     """The answer to Publish: all events are stored, but those refused. Duplicates were stored before."""
 
     request: int
     refused: tuple[Refusal, ...] = ()
+
+
+AnyMessage: TypeAlias = (
+    Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Publish | Subscribe | Unsubscribe
+    | Advertise | Unadvertise | Ask | Notify | Answer | Unknown | Accepted | Refused | Stored
+)  # fmt: skip
+"""All that travels."""
