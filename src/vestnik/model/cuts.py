@@ -10,7 +10,7 @@ is just before `s + '\\0'`, its successor. Every line has a least cut, its botto
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import ceil, floor, inf
 from typing import Any, TypeAlias, TypeVar
 
@@ -41,12 +41,13 @@ def union(a: tuple[Cut, ...], b: tuple[Cut, ...]) -> tuple[Cut, ...]:
         return a
     if len(a) < len(b):
         a, b = b, a
-    return _with_few(a, b) if FEW * len(b) < len(a) else _combine(a, b, 1)
+    runs = _beyond(a, b)
+    return _with_few(a, runs) if FEW * len(runs) < len(a) else _combine(a, b, 1)
 
 
-def _with_few(many: tuple[Cut, ...], few: tuple[Cut, ...]) -> tuple[Cut, ...]:
+def _with_few(many: tuple[Cut, ...], runs: Iterable[tuple[Cut, Cut | None]]) -> tuple[Cut, ...]:
     """The union where one set has many cuts: the intervals of the other are put in one by one."""
-    for low, high in intervals(few):
+    for low, high in runs:
         first = bisect_left(many, low)
         last = len(many) if high is None else bisect_right(many, high)
         begins = () if first & 1 else (low,)
@@ -87,9 +88,13 @@ def _combine(a: tuple[Any, ...], b: tuple[Any, ...], needed: int) -> tuple[Any, 
 
 
 def includes(wide: tuple[Cut, ...], narrow: tuple[Cut, ...]) -> bool:
-    if len(narrow) > FEW and set(intervals(narrow)).issubset(intervals(wide)):
-        return True
-    return all(_includes_interval(wide, low, high) for low, high in intervals(narrow))
+    return all(_includes_interval(wide, low, high) for low, high in _beyond(wide, narrow))
+
+
+def _beyond(one: tuple[Cut, ...], other: tuple[Cut, ...]) -> Collection[tuple[Cut, Cut | None]]:
+    """The runs of `other` that are no runs of `one`; where they are few, all of them."""
+    runs = intervals(other)
+    return runs if len(runs) <= FEW else set(runs).difference(intervals(one))
 
 
 def _includes_interval(wide: tuple[Cut, ...], low: Cut, high: Cut | None) -> bool:
