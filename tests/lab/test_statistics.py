@@ -26,6 +26,12 @@ def test_without_spread_only_equality_is_likely() -> None:
     assert p_value(estimate([5, 5]), 5.1) == 0
 
 
+def test_the_larger_error_counts() -> None:
+    assert p_value(estimate([5, 5]), 5.1, 0.1) == pytest.approx(0.5)
+    assert p_value(estimate([4, 6]), 5.5, 0.1) == p_value(estimate([4, 6]), 5.5) > 0.5
+    assert p_value(estimate([5]), 5.1, 0.1) == pytest.approx(0.5)
+
+
 def test_holm_names_the_cells_that_disagree() -> None:
     assert holm([0.5, 0.001, 0.02, 0.004], 0.05) == [1, 3, 2]
     assert holm([0.02, 0.03, 0.04], 0.05) == []

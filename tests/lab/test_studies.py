@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from vestnik.lab import compare, experiments, routing_study
-from vestnik.lab.compare_run import Compared, Task, measure
+from vestnik.lab.compare_run import Compared
+from vestnik.lab.compare_run import Task as Comparison
+from vestnik.lab.compare_run import measure as compare_one
+from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.overlay import Routing
 from vestnik.lab.parallel import Bench
 from vestnik.lab.report import render
 from vestnik.lab.results import Claim, Figure, Result, read, write
+from vestnik.lab.routing import Setting
 from vestnik.sim.topologies import paper
 
 VERDICTS = {"holds", "holds in part", "does not hold"}
@@ -57,6 +61,19 @@ def test_cells_are_judged_all_at_once(routing: Result) -> None:
     assert all(row["agrees"] and 0 < row["p"] <= 1 for row in rows)
 
 
+def test_what_was_measured_before_is_judged_too(tmp_path: Path) -> None:
+    """More loads and seeds of one strategy than of the others."""
+    more = Task(Setting(strategy="identity", advertisements=True, form="interval"), [20, 30], 3, 1)
+    list(measure([more], Notebook(tmp_path), Bench(1, silent)))
+    found = routing_study.study(routing_study.Size([20], [20], 2, 20, 1, 1), Bench(1, silent, tmp_path))
+    kind = "identity", True, "interval"
+    rows = found.tables["routing"]
+    identity = [row for row in rows if (row["strategy"], row["advertisements"], row["form"]) == kind]
+    assert sorted({(row["subscriptions"], row["seed"]) for row in identity}) == [(20, 1), (20, 2), (20, 3), (30, 3)]
+    assert len(found.claims) == 17
+    routing_study.draw(found, tmp_path)
+
+
 def test_the_files_of_an_experiment(routing: Result, tmp_path: Path) -> None:
     written = write(routing, tmp_path, routing_study.draw)
     assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()}
@@ -97,8 +114,8 @@ def test_every_claim_on_the_comparison_is_judged(compared: Result) -> None:
 
 def test_where_flooding_breaks_even() -> None:
     size = compare.Size(8, 4, 2, 20, 4)
-    simple = measure(Task("stock", Routing("simple"), size))
-    flooding = measure(Task("stock", Routing("flooding"), size))
+    simple = compare_one(Comparison("stock", Routing("simple"), size))
+    flooding = compare_one(Comparison("stock", Routing("flooding"), size))
     _, row = compare.with_break_even([flooding, simple])
     assert isinstance(row, Compared)
     assert row.messages_per_change == 7  # of 8 brokers all others are told

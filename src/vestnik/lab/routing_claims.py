@@ -36,7 +36,7 @@ def _agreement(evidence: Evidence) -> Claim:
 
 
 def _simple(evidence: Evidence) -> Claim:
-    load = evidence.common_load("simple", EQUALITY)
+    load = evidence.common_load(EQUALITY, "simple")
     entries, factor = evidence.entries("simple", False, EQUALITY, load), evidence.factor("simple", EQUALITY, load)
     exact = LINKS / PAPER.mean_path
     return Claim(
@@ -48,7 +48,7 @@ def _simple(evidence: Evidence) -> Claim:
 
 
 def _identity(evidence: Evidence) -> Claim:
-    load = evidence.common_load("identity", EQUALITY)
+    load = evidence.common_load(EQUALITY, "identity")
     measured = evidence.entries("identity", False, EQUALITY, load)
     exact, limit = evidence.exact_entries("identity", False, EQUALITY, load), PAPER.limit("identity", False, EQUALITY)
     reached = evidence.exact_entries("identity", False, EQUALITY, PAPERS_LARGEST) / limit
@@ -64,9 +64,9 @@ def _identity(evidence: Evidence) -> Claim:
 
 
 def _merging(evidence: Evidence) -> Claim:
-    load = evidence.common_load("merging", EQUALITY)
+    load = evidence.common_load(EQUALITY, "merging")
     sets = evidence.entries("merging", False, EQUALITY, load)
-    other = evidence.common_load("merging", INTERVAL)
+    other = evidence.common_load(INTERVAL, "merging")
     per_stock = evidence.entries("merging", False, INTERVAL, other)
     limits = [PAPER.limit("merging", False, form) for form in (EQUALITY, INTERVAL)]
     return Claim(
@@ -112,7 +112,7 @@ def _most_helped(evidence: Evidence) -> Claim:
     def factors(form: str, load: int) -> dict[str, float]:
         return {name: evidence.exact_factor(name, form, load) for name in ("identity", "covering", "merging")}
 
-    load = evidence.common_load("covering", INTERVAL)
+    load = evidence.common_load(INTERVAL, "identity", "covering", "merging")
     measured = [f"{name} {evidence.factor(name, INTERVAL, load)}" for name in ("identity", "covering", "merging")]
     found = {form: factors(form, PAPERS_LARGEST) for form in (EQUALITY, INTERVAL)}
     listed = "; ".join(

@@ -37,7 +37,7 @@ def _large_systems(evidence: Evidence) -> Claim:
 
 
 def _factor(evidence: Evidence) -> Claim:
-    load = evidence.common_load("identity", EQUALITY)
+    load = evidence.common_load(EQUALITY, "identity")
     measured = evidence.factor("identity", EQUALITY, load)
     factors = [evidence.exact_factor("identity", EQUALITY, x) for x in GRID]
     falls = all(one > other > 2 for one, other in pairwise(factors))

@@ -64,9 +64,11 @@ class Evidence:
     def loads(self, strategy: str, ads: bool, form: str) -> list[int]:
         return sorted(load for *kind, load in self._rows if kind == [strategy, ads, form])
 
-    def common_load(self, strategy: str, form: str) -> int:
-        """The largest load that was measured with advertisements and without."""
-        return max(set(self.loads(strategy, False, form)) & set(self.loads(strategy, True, form)))
+    def common_load(self, form: str, *strategies: str) -> int:
+        """The largest load that was measured under each strategy, with advertisements and without."""
+        return max(
+            set.intersection(*(set(self.loads(name, ads, form)) for name in strategies for ads in (False, True)))
+        )
 
     def advertised_load(self, *strategies: str) -> int:
         """The largest load that was measured under each strategy with advertisements and intervals."""
@@ -89,24 +91,27 @@ class Evidence:
     def says_as_much(self, form: str) -> bool:
         """Whether under merging all entries together name as much as under identity, with advertisements."""
         return all(
-            self._named("merging", form, load) == self._named("identity", form, load)
+            round(merged.entries * (merged.complexity or 0.0)) == round(same.entries * (same.complexity or 0.0))
             for load in set(self.loads("merging", True, form)) & set(self.loads("identity", True, form))
+            for merged, same in self._side_by_side(("merging", True, form, load), ("identity", True, form, load))
         )
-
-    def _named(self, strategy: str, form: str, load: int) -> list[int]:
-        return [round(row.entries * (row.complexity or 0.0)) for row in self._rows[strategy, True, form, load]]
 
     def factor(self, strategy: str, form: str, load: int) -> Estimate:
         """By which factor advertisements reduce the entries, each seed by itself."""
-        without = {row.seed: row.entries for row in self._rows[strategy, False, form, load]}
-        with_ads = {row.seed: row.entries for row in self._rows[strategy, True, form, load]}
-        return estimate([without[seed] / with_ads[seed] for seed in without])
+        found = self._side_by_side((strategy, False, form, load), (strategy, True, form, load))
+        return estimate([without.entries / with_ads.entries for without, with_ads in found])
 
     def ratio(self, one: str, other: str, load: int) -> Estimate:
         """The entries of one strategy for each of the other, with advertisements and intervals, each seed by itself."""
-        first = {row.seed: row.entries for row in self._rows[one, True, "interval", load]}
-        second = {row.seed: row.entries for row in self._rows[other, True, "interval", load]}
-        return estimate([first[seed] / second[seed] for seed in first])
+        found = self._side_by_side((one, True, INTERVAL, load), (other, True, INTERVAL, load))
+        return estimate([first.entries / second.entries for first, second in found])
+
+    def _side_by_side(
+        self, one: tuple[str, bool, str, int], other: tuple[str, bool, str, int]
+    ) -> list[tuple[Measured, Measured]]:
+        """The rows of the seeds that both have."""
+        others = {row.seed: row for row in self._rows[other]}
+        return [(row, others[row.seed]) for row in self._rows[one] if row.seed in others]
 
     @staticmethod
     @lru_cache(maxsize=4096)

@@ -46,7 +46,7 @@ def p_value(measured: Estimate, expected: float, error: float = 0.0) -> float:
     if distance <= 1e-9 * max(1.0, abs(expected)):
         return 1.0
     error = max(error, measured.error)
-    return student_tail(distance / error, measured.runs - 1) if error else 0.0
+    return student_tail(distance / error, max(1, measured.runs - 1)) if error else 0.0
 
 
 def student_tail(t: float, freedom: int) -> float:
