@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vestnik.client.connect import connect
     from vestnik.errors import (
         FilterError,
         FilterSyntaxError,
@@ -39,6 +40,7 @@ __all__ = [
     "TypedEvent",
     "UnknownKind",
     "VestnikError",
+    "connect",
 ]
 
 _HOMES = {
@@ -47,6 +49,7 @@ _HOMES = {
     "Filter": "vestnik.model.filters",
     "Limits": "vestnik.model.parser",
     "TypedEvent": "vestnik.model.typed",
+    "connect": "vestnik.client.connect",
 }
 
 

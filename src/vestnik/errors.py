@@ -9,8 +9,19 @@ VestnikError
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
+├── InvalidAddress           text that says not where a broker is: the text, and why
+├── InvalidSettings          a broker cannot be set up so: which setting, and why
+├── Unreachable              no broker answered: where, and why
+├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
+├── Disconnected             there is no connection to a broker: what could not be done
+├── NotAccepted              a broker refused what it was asked for: what, and why
 ├── InvalidFrame             bytes from another process that are no message: why
 ├── InvalidScenario          a scenario that cannot be simulated: what is wrong, and where in it
+├── JournalError
+│   ├── InvalidJournal       a file of a journal that cannot be read: which, and why
+│   ├── JournalLocked        a journal that somebody else has: which, and who
+│   └── JournalFailed        a disk that refused: which file, what was tried, and why
+├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
@@ -107,6 +118,60 @@ class InvalidTrace(VestnikError):
         super().__init__(f"{name}:{line}: {reason}")
 
 
+class InvalidAddress(VestnikError):
+    """`text` does not say where a broker is: `reason`."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.text = text
+        self.reason = reason
+        super().__init__(f"{text!r} is no address: {reason}; expected vestnik://HOST:PORT or HOST:PORT")
+
+
+class InvalidSettings(VestnikError):
+    """A broker cannot be set up with this `setting`: `reason`."""
+
+    def __init__(self, setting: str, reason: str) -> None:
+        self.setting = setting
+        self.reason = reason
+        super().__init__(f"{setting}: {reason}")
+
+
+class Unreachable(VestnikError):
+    """No broker answered at `address`: `reason`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(f"no broker at {address}: {reason}; is one running there? vestnik serve starts one")
+
+
+class TurnedAway(VestnikError):
+    """The broker at `address` ended the connection: `code`, a word for programs, and `reason`."""
+
+    def __init__(self, address: str, code: str, reason: str) -> None:
+        self.address = address
+        self.code = code
+        self.reason = reason
+        super().__init__(f"the broker at {address} ended the connection: {reason} ({code})")
+
+
+class Disconnected(VestnikError):
+    """There is no connection to a broker: `what` could not be done."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(what)
+
+
+class NotAccepted(VestnikError):
+    """A broker refused `what`: `reason`."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} was refused: {reason}")
+
+
 class InvalidFrame(VestnikError):
     """What came from another process is no message, or one cannot be sent: `reason`."""
 
@@ -122,6 +187,50 @@ class InvalidScenario(VestnikError):
         self.reason = reason
         self.path = path
         super().__init__(f"{path}: {reason}" if path else reason)
+
+
+class JournalError(VestnikError):
+    """Something is wrong with a journal."""
+
+
+class InvalidJournal(JournalError):
+    """The file at `path`, of a journal, cannot be read: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(f"{self.path} {reason}")
+
+
+class JournalLocked(JournalError):
+    """The journal in `directory` belongs to `holder`."""
+
+    def __init__(self, directory: str | PathLike[str], holder: str) -> None:
+        self.directory = fspath(directory)
+        self.holder = holder
+        super().__init__(f"{self.directory} is in use by {holder}; stop it, or choose another directory")
+
+
+class JournalFailed(JournalError):
+    """The disk refused to `action` the file at `path`: `reason`. What was committed before is kept."""
+
+    def __init__(self, path: str | PathLike[str], action: str, reason: str) -> None:
+        self.path = fspath(path)
+        self.action = action
+        self.reason = reason
+        super().__init__(
+            f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
+            "what was committed before is kept"
+        )
+
+
+class InvalidSetting(VestnikError):
+    """The setting `name` means nothing: `reason`."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
 
 
 class UnknownStrategy(VestnikError):

@@ -45,6 +45,9 @@ def _failed(message: str, code: int) -> int:
     cls=Root,
     commands_from={
         "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
+        "serve": ("vestnik.cli.serve:command", "Run a broker."),
+        "pub": ("vestnik.cli.pub:command", "Publish events."),
+        "sub": ("vestnik.cli.sub:command", "Print the events that match a filter."),
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),
         "check": ("vestnik.cli.check:command", "Check that what happened in a network is right."),
         "lab": ("vestnik.cli.lab:group", "Run the experiments of the papers."),

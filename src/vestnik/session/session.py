@@ -108,6 +108,22 @@ class Session:
                 self._agenda.put(Errand("check", name), now + known.interval)
         return [self._say_subscription(known, now), *self._alarm()]
 
+    def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
+        """Give a subscription another filter."""
+        known = self._subscriptions[name]
+        known.filter = wanted
+        return [self._say_subscription(known, now), *self._alarm()]
+
+    def pause(self, name: str) -> None:
+        """Hand over nothing of a subscription for now."""
+        self._subscriptions[name].is_paused = True
+
+    def unpause(self, name: str, now: float) -> list[Act]:
+        """Go on, with what was missed meanwhile."""
+        known = self._subscriptions[name]
+        known.is_paused = False
+        return [*self._ask([known], now), *self._alarm()]
+
     def unsubscribe(self, name: str, now: float) -> list[Act]:
         known = self._subscriptions.pop(name, None)
         if known is not None:
@@ -130,9 +146,12 @@ class Session:
 
     def publish(self, events: Iterable[Event], now: float, *, answered: bool = True) -> list[Act]:
         """Publish; where it shall not be `answered`, what is lost on the way is lost."""
-        if not answered:
-            return [Say(Publish(tuple(events)))]
-        return [self._request(Publish(tuple(events), request=next(self._count)), now), *self._alarm()]
+        return self.publication(events, now)[1] if answered else [Say(Publish(tuple(events)))]
+
+    def publication(self, events: Iterable[Event], now: float) -> tuple[int, list[Act]]:
+        """Publish, and the number of the request."""
+        number = next(self._count)
+        return number, [self._request(Publish(tuple(events), request=number), now), *self._alarm()]
 
     def resume(self, now: float) -> list[Act]:
         """Say everything again to a broker that may have forgotten it, and ask for what was missed meanwhile.
@@ -195,7 +214,7 @@ class Session:
         for epoch, number in delivery.numbers:
             acts += self._follow(epoch, now)
             known = self._by_epoch.get(epoch)
-            if known is not None:
+            if known is not None and not known.is_paused:
                 if known.take(number, delivery.event, next(self._arrivals), hold=bool(self._missing)):
                     in_turn.append((known.name, known.given))
                 if known.early:
@@ -248,9 +267,11 @@ class Session:
         acts = [act for epoch, _ in last for act in self._follow(epoch, now)]
         for arrival, delivery in enumerate(kept, start=-len(kept)):
             for epoch, number in delivery.numbers:
-                if epoch in self._by_epoch:
-                    self._by_epoch[epoch].recover(number, delivery.event, arrival)
-        answered = [(self._by_epoch[epoch], number) for epoch, number in last if epoch in self._by_epoch]
+                known = self._by_epoch.get(epoch)
+                if known is not None and not known.is_paused:
+                    known.recover(number, delivery.event, arrival)
+        answered = [(known, number) for epoch, number in last if (known := self._by_epoch.get(epoch))]
+        answered = [(known, number) for known, number in answered if not known.is_paused]
         for known, number in answered:
             known.closed = max(known.closed, number)
             self._no_longer_ask(known)

@@ -38,6 +38,7 @@ class Subscription:
         self.given = 0  # the last number that the application was given
         self.early: dict[int, Early] = {}
         self._handed = Arrivals()
+        self.is_paused = False
         self.checking: Checking | None = None
         self.interval = 0.0
         self.missed = 0  # how many had to be asked for since the last check

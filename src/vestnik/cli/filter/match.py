@@ -9,19 +9,16 @@ from typing import NamedTuple, TypeAlias
 
 import click
 
+from vestnik.cli.events import Faults, printable, read_events, text_of
 from vestnik.cli.finder import Finder
 from vestnik.cli.inputs import Refused, check_one_standard_input, opened, shown_name
-from vestnik.cli.lines import LONGEST, Line, batches
+from vestnik.cli.lines import Line, batches
 from vestnik.cli.outputs import json_line
 from vestnik.cli.progress import progress
-from vestnik.errors import InvalidEvent, VestnikError
+from vestnik.errors import VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.strict_json import read_json
-
-REPORTED = 10
-"""Bad lines of a file that are reported one by one; the others are counted."""
-LONGEST_REASON = 400
 
 Id: TypeAlias = str | int
 
@@ -31,24 +28,6 @@ class Named(NamedTuple):
 
     id: Id
     wanted: Filter
-
-
-class Faults:
-    """The lines of a file that could not be read."""
-
-    def __init__(self, name: str) -> None:
-        self._name = shown_name(name)
-        self.count = 0
-
-    def add(self, number: int, reason: str) -> None:
-        self.count += 1
-        if self.count <= REPORTED:
-            click.echo(f"{self._name}:{number}: {reason}", err=True)
-
-    def summary(self) -> str:
-        lines = "1 line" if self.count == 1 else f"{self.count:,} lines"
-        shown = f" (the first {REPORTED} are shown)" if self.count > REPORTED else ""
-        return f"{self._name}: {lines} could not be read{shown}"
 
 
 @click.command(
@@ -118,7 +97,7 @@ def read_filters(name: str) -> list[Named]:
 
 def read_filter(line: Line) -> Named:
     """The filter that a line holds; Refused or VestnikError where it holds none."""
-    data = read_json(_text(line))
+    data = read_json(text_of(line))
     if not isinstance(data, dict) or not isinstance(data.get("filter"), str):
         raise Refused('expected {"id": ..., "filter": "..."}')
     if unknown := sorted(data.keys() - {"id", "filter"}):
@@ -127,29 +106,6 @@ def read_filter(line: Line) -> Named:
     if isinstance(id, bool) or not isinstance(id, str | int):
         raise Refused("expected an id that is a string or an integer")
     return Named(id, Filter.parse(data["filter"]))
-
-
-def read_events(lines: list[Line], faults: Faults) -> tuple[list[int], list[Event]]:
-    """The line numbers and the events of the lines that hold one; the others go to `faults`."""
-    numbers, events = [], []
-    for line in lines:
-        try:
-            events.append(Event.from_json(_text(line)))
-            numbers.append(line.number)
-        except InvalidEvent as error:
-            faults.add(line.number, _printable(_shorten(str(error))))
-    return numbers, events
-
-
-def _shorten(reason: str) -> str:
-    """`reason`, cut where nobody reads on: it may name something long in the event."""
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
-
-
-def _text(line: Line) -> bytes:
-    if line.text is None:
-        raise InvalidEvent(f"the line is longer than {LONGEST >> 20} MiB")
-    return line.text
 
 
 def shown_id(id: Id) -> str:
@@ -166,15 +122,7 @@ def _json_line(number: int, event: Event, answer: int | list[Id]) -> str:
 
 def _text_line(number: int, event: Event, answer: int | list[Id]) -> str:
     cell = str(answer) if isinstance(answer, int) else ",".join(map(str, answer))
-    return f"{number}\t{_printable(event.id)}\t{cell}\n"
-
-
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
-
-def _printable(text: str) -> str:
-    """`text` on one line, without what a terminal would obey."""
-    return text.translate(_CONTROLS)
+    return f"{number}\t{printable(event.id)}\t{cell}\n"
 
 
 def _print(text: str) -> None:

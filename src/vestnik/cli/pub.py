@@ -1,0 +1,103 @@
+"""`vestnik pub`"""
+
+from __future__ import annotations
+
+import asyncio
+from io import BufferedIOBase
+from typing import Any
+
+import click
+
+from vestnik.cli.events import Faults, read_events
+from vestnik.cli.inputs import Refused, opened
+from vestnik.cli.lines import Batch, batches
+from vestnik.cli.loops import run
+from vestnik.client.bus import Bus
+from vestnik.client.connect import connect
+from vestnik.errors import InvalidEvent, NotAccepted
+from vestnik.model.events import Event
+from vestnik.model.strict_json import read_json
+
+SOME_NOT = 1
+
+
+@click.command(
+    "pub", epilog="Exit codes: 0 all events are stored; 1 some lines hold none, or some were refused; 2 wrong input."
+)
+@click.argument("type", required=False)
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]")
+@click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
+@click.option("--source", metavar="SOURCE", help="The source of an event that is given by its type.  [default: NAME]")
+@click.option("--advertise", metavar="FILTER", help="Advertise this first.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    type: str | None,
+    values: tuple[str, ...],
+    url: str | None,
+    name: str | None,
+    source: str | None,
+    advertise: str | None,
+) -> None:
+    """Publish one event of TYPE with these values, or without TYPE those on standard input, one a line, as JSON.
+
+    A VALUE that is no JSON is a string.
+    """
+    given = None if type is None else [_event(type, values, source or name or "vestnik-pub")]
+    ctx.exit(run(_publish(given, url, name, advertise)))
+
+
+def _event(type: str, values: tuple[str, ...], source: str) -> Event:
+    data: dict[str, Any] = {}
+    for pair in values:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise Refused(f"expected KEY=VALUE, not {pair!r}")
+        data[key] = _value(text)
+    return Event(type, data, source=source)
+
+
+def _value(text: str) -> Any:
+    try:
+        return read_json(text)
+    except InvalidEvent:
+        return text
+
+
+async def _publish(given: list[Event] | None, url: str | None, name: str | None, advertise: str | None) -> int:
+    """The exit code."""
+    async with connect(url, name=name) as bus:
+        if advertise is not None:
+            await bus.advertise(advertise)
+        if given is not None:
+            return 0 if await _send(bus, given) else SOME_NOT
+        with opened("-") as file:
+            return await _publish_lines(bus, file)
+
+
+async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
+    faults, all_taken = Faults("-"), True
+    reader = batches(file)
+    while (batch := await asyncio.to_thread(_next, reader)) is not None:
+        _, events = read_events(batch.lines, faults)
+        if events:
+            all_taken = await _send(bus, events) and all_taken
+    if faults.count:
+        click.echo(f"vestnik: {faults.summary()}; the others were published", err=True)
+    return 0 if all_taken and not faults.count else SOME_NOT
+
+
+def _next(reader: Any) -> Batch | None:
+    found: Batch | None = next(reader, None)
+    return found
+
+
+async def _send(bus: Bus, events: list[Event]) -> bool:
+    """Whether all were taken."""
+    try:
+        await bus.publish_many(events)
+    except NotAccepted as error:
+        click.echo(f"vestnik: {error}", err=True)
+        return False
+    return True

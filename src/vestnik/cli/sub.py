@@ -1,0 +1,55 @@
+"""`vestnik sub`"""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from vestnik.cli.inputs import parsed
+from vestnik.cli.loops import run
+from vestnik.client.connect import connect
+from vestnik.client.subscriptions import Subscription
+from vestnik.model.filters import Filter
+
+TOO_FEW = 1
+
+
+@click.command("sub", epilog="Exit codes: 0 as many came as were wanted; 1 fewer; 2 wrong input, or no broker.")
+@click.argument("filter", metavar="FILTER")
+@click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]")
+@click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
+@click.option("-c", "--count", type=click.IntRange(1), help="End after so many events.")
+@click.option("-W", "--wait", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
+@click.pass_context
+def command(
+    ctx: click.Context, filter: str, url: str | None, name: str | None, count: int | None, wait: float | None
+) -> None:
+    """Print the events that match FILTER, one a line, as JSON."""
+    came = run(_subscribe(parsed(filter), url, name, count, wait))
+    ctx.exit(TOO_FEW if count is not None and came < count else 0)
+
+
+async def _subscribe(wanted: Filter, url: str | None, name: str | None, count: int | None, wait: float | None) -> int:
+    """How many events came."""
+    end = None if wait is None else time.monotonic() + wait
+    async with connect(url, name=name) as bus:
+        subscription = await bus.subscribe(wanted)
+        came = 0
+        while count is None or came < count:
+            if not await _print_next(subscription, None if end is None else max(0.0, end - time.monotonic())):
+                break
+            came += 1
+        return came
+
+
+async def _print_next(subscription: Subscription, timeout: float | None) -> bool:
+    try:
+        notification = await subscription.get(timeout)
+    except TimeoutError:
+        return False
+    if notification.gap is not None:
+        lost = "some" if notification.gap.lost is None else f"{notification.gap.lost:,}"
+        click.echo(f"vestnik: {lost} notifications are lost: {notification.gap.reason}", err=True)
+    click.echo(notification.event.to_json())
+    return True

@@ -1,0 +1,232 @@
+"""The asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import count
+from typing import Final, Self, TypeAlias
+
+from vestnik.client.line import Dial, Line
+from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
+from vestnik.client.subscriptions import Subscription
+from vestnik.errors import Disconnected, NotAccepted, VestnikError
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.session.acts import Act, Anew, Done, Hand, Lost
+from vestnik.session.checking import Checking
+from vestnik.session.session import Session
+from vestnik.wire.messages import Advertise, Request, Subscribe, Unadvertise, Unsubscribe
+
+LEASE: Final = 60.0
+"""Seconds for which a broker keeps the subscriptions of a client that is not there."""
+QUEUE: Final = 1000
+"""How many notifications of a subscription wait here, and how many the broker keeps, unless told otherwise."""
+
+Subject: TypeAlias = tuple[str, str | int]
+Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
+
+
+class Bus:
+    """A client of one broker. Enter it to connect; it connects again by itself, and goes on where it was.
+
+    `address` is for people. The first connection must be there within `timeout` seconds.
+    """
+
+    def __init__(
+        self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+    ) -> None:
+        self.name = name or f"client-{secrets.token_hex(8)}"
+        self._timeout = timeout
+        self._session = Session(self.name, random.uniform)
+        self._line = Line(self._session, dial, address, token or "", self._perform, self._over)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._answers: dict[Subject, asyncio.Future[Done]] = {}
+        self._names = count(1)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._line.open(self._timeout)
+        except BaseException:
+            await self._line.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Leave: what was published is sent, subscriptions end."""
+        await self._line.close()
+        self._over(Disconnected(f"{self.name} has left {self._line.address}"))
+        for task in self._calls.values():
+            task.cancel()
+        await asyncio.gather(*self._calls.values(), return_exceptions=True)
+
+    @property
+    def is_connected(self) -> bool:
+        return self._line.is_up
+
+    # --- publishing ---
+
+    async def publish(self, event: Event, *, durable: bool = True) -> None:
+        """Publish an event; with `durable`, return when the broker has stored it."""
+        await self.publish_many([event], durable=durable)
+
+    async def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
+        """Publish events in order. NotAccepted where the broker refuses some; the others are published."""
+        self._line.check("publish")
+        given = tuple(events)
+        if not durable:
+            if not self._line.is_up:
+                raise Disconnected(f"not connected to {self._line.address}: with durable=True it would wait")
+            self._line.do(self._session.publish(given, time.time(), answered=False))
+            return
+        request, acts = self._session.publication(given, time.time())
+        done = await self._ask(("publication", request), acts)
+        if done.refused:
+            reasons = "; ".join(f"{refusal.id}: {refusal.reason}" for refusal in done.refused)
+            raise NotAccepted(f"{len(done.refused)} of {len(given)} events", reasons)
+
+    # --- subscribing ---
+
+    async def subscribe(
+        self,
+        wanted: Filter | str,
+        callback: Callback | None = None,
+        *,
+        name: str | None = None,
+        queue: int = QUEUE,
+        overflow: Overflow = "block",
+        handback: object = None,
+        checking: Checking | None = None,
+    ) -> Subscription:
+        """Subscribe; returns when the broker has it. A `callback` is called with each notification."""
+        self._line.check("subscribe")
+        if queue < 1 or overflow not in OVERFLOWS:
+            raise ValueError(f"a queue holds 1 or more, and overflow is one of {', '.join(OVERFLOWS)}")
+        name = name or f"s{next(self._names)}"
+        if name in self._subscriptions:
+            raise ValueError(f"this client has a subscription {name}; change it, or choose another name")
+        made = Subscription(self, name, _filter(wanted), queue, overflow, handback)
+        self._subscriptions[name] = made
+        keep, now = max(queue, QUEUE), time.time()
+        acts = self._session.subscribe(name, made.filter, now, lease=LEASE, keep=keep, checking=checking)
+        try:
+            await self._ask(("subscription", name), acts)
+        except NotAccepted:
+            del self._subscriptions[name]
+            raise
+        if callback is not None:
+            self._calls[name] = asyncio.create_task(_call(made, callback))
+        return made
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; what is waiting can still be taken."""
+        name = subscription.name
+        if self._subscriptions.get(name) is subscription:
+            self._line.check("unsubscribe")
+            del self._subscriptions[name]
+            subscription.end()
+            await self._ask(("subscription", name), self._session.unsubscribe(name, time.time()))
+
+    async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
+        """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated."""
+        self._line.check("change")
+        found, name = _filter(wanted), subscription.name
+        await self._ask(("subscription", name), self._session.change(name, found, time.time()))
+        subscription.filter = found
+
+    def pause(self, subscription: Subscription) -> None:
+        """Let the broker keep what comes for a subscription."""
+        self._session.pause(subscription.name)
+
+    def unpause(self, subscription: Subscription) -> None:
+        if self._subscriptions.get(subscription.name) is subscription:
+            self._line.do(self._session.unpause(subscription.name, time.time()))
+
+    def give_up(self, subscription: Subscription) -> None:
+        """End a subscription without waiting for an answer."""
+        if self._subscriptions.pop(subscription.name, None) is not None:
+            self._line.do(self._session.unsubscribe(subscription.name, time.time()))
+
+    # --- advertising ---
+
+    async def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
+        """Say what is going to be published; the name by which to take it back."""
+        self._line.check("advertise")
+        name = name or f"a{next(self._names)}"
+        acts = self._session.advertise(name, _filter(offered), time.time(), lease=LEASE)
+        await self._ask(("advertisement", name), acts)
+        return name
+
+    async def unadvertise(self, name: str) -> None:
+        self._line.check("unadvertise")
+        await self._ask(("advertisement", name), self._session.unadvertise(name, time.time()))
+
+    # --- what the session wants of the application ---
+
+    def _perform(self, act: Act) -> None:
+        match act:
+            case Hand(event, numbers):
+                names = tuple([name for name, _ in numbers])
+                for name, number in numbers:
+                    if name in self._subscriptions:
+                        self._subscriptions[name].give(event, number, names)
+            case Done(what):
+                self._answered(_subject(what), act)
+            case Lost(name, first, last) if name in self._subscriptions:
+                self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
+            case Anew(name) if name in self._subscriptions:
+                self._subscriptions[name].miss(None, "the broker had forgotten the subscription")
+
+    async def _ask(self, subject: Subject, acts: Iterable[Act]) -> Done:
+        """Do what follows from a request, and wait until it is answered."""
+        answer = self._answers.get(subject)
+        if answer is None:
+            answer = self._answers[subject] = asyncio.get_running_loop().create_future()
+        self._line.do(acts)
+        done = await asyncio.shield(answer)
+        if done.reason:
+            raise NotAccepted(" ".join(map(str, subject)), done.reason)
+        return done
+
+    def _answered(self, subject: Subject, done: Done) -> None:
+        answer = self._answers.pop(subject, None)
+        if answer is not None and not answer.done():
+            answer.set_result(done)
+
+    def _over(self, error: VestnikError) -> None:
+        """There will be no answers and no notifications any more."""
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(error)
+                answer.exception()  # whoever waits is told; nobody needs to
+        self._answers.clear()
+        left = isinstance(error, Disconnected)
+        for subscription in self._subscriptions.values():
+            subscription.end(None if left else error)
+
+
+async def _call(subscription: Subscription, callback: Callback) -> None:
+    async for notification in subscription:
+        result = callback(notification)
+        if result is not None:
+            await result
+
+
+def _filter(given: Filter | str) -> Filter:
+    return Filter.parse(given) if isinstance(given, str) else given
+
+
+def _subject(request: Request) -> Subject:
+    match request:
+        case Subscribe(name) | Unsubscribe(name):
+            return "subscription", name
+        case Advertise(name) | Unadvertise(name):
+            return "advertisement", name
+    return "publication", request.request

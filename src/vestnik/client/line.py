@@ -1,0 +1,170 @@
+"""Keeps a session connected to its broker: connects, introduces itself, and connects again when that is over."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from vestnik.errors import Disconnected, TurnedAway, Unreachable, VestnikError
+from vestnik.session.acts import Act, Alarm, Say
+from vestnik.session.session import Session
+from vestnik.transport.ends import End, Receiver
+from vestnik.wire.frames import VERSION
+from vestnik.wire.messages import Goodbye, Hello, Message, Ping, Pong, Welcome
+
+SLOWEST_RETRY: Final = 5.0
+"""Seconds between two attempts to connect, at most."""
+
+Dial: TypeAlias = Callable[[Receiver], Awaitable[End]]
+"""Make a connection to the broker; OSError where that cannot be."""
+
+
+class Line:
+    """`perform` is given what the session wants of the application, `ended` why there will be nothing more.
+
+    `address` says where the broker is, for people.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        dial: Dial,
+        address: str,
+        token: str,
+        perform: Callable[[Act], None],
+        ended: Callable[[VestnikError], None],
+    ) -> None:
+        self.address = address
+        self.is_up = False
+        self._session = session
+        self._dial = dial
+        self._token = token
+        self._perform = perform
+        self._ended = ended
+        self._end: End | None = None
+        self._error: VestnikError | None = None
+        self._changed = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._is_flushing = False
+
+    async def open(self, timeout: float) -> None:
+        """Connect; Unreachable where that takes longer than `timeout` seconds, TurnedAway where it is refused."""
+        self._loop = asyncio.get_running_loop()
+        self._keeper = self._loop.create_task(self._keep_connected())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._until(lambda: self.is_up)
+        except TimeoutError:
+            raise self._error or Unreachable(self.address, f"no answer in {timeout:g} seconds") from None
+
+    async def close(self) -> None:
+        """Say goodbye, after all that was said before."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self._end is not None:
+            self._end.refuse("bye", f"{self._session.name} is leaving")
+        self._end, self.is_up = None, False
+
+    def check(self, what: str) -> None:
+        """Raise what ended the line, or that it was not opened."""
+        if self._keeper is None or self._keeper.done():
+            raise self._error or Disconnected(f"{what}: there is no connection; use the client in `async with`")
+
+    def do(self, acts: Iterable[Act]) -> None:
+        """Do what the session wants. What it says while there is no broker, it says again by itself."""
+        for act in acts:
+            if isinstance(act, Say):
+                if self.is_up and self._end is not None:
+                    self._end.send(act.message)
+                    self._flush_soon()
+            elif isinstance(act, Alarm):
+                self._wake_at(act.at)
+            else:
+                self._perform(act)
+
+    async def _keep_connected(self) -> None:
+        """Less and less often while it fails."""
+        pause = 0.0
+        while not isinstance(self._error, TurnedAway):
+            try:
+                self._end = await self._dial(self)
+                await self._until(lambda: self._end is None)
+                pause = 0.0
+            except OSError as error:
+                self._error = Unreachable(self.address, error.strerror or str(error) or type(error).__name__)
+            pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            if isinstance(self._error, TurnedAway):
+                raise self._error
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _flush_soon(self) -> None:
+        if not self._is_flushing:
+            self._is_flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flushing = False
+        if self._end is not None:
+            self._end.flush()
+
+    def _wake_at(self, at: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self.is_up:
+            self.do(self._session.wake(time.time()))
+
+    # --- what happens at the end of the connection ---
+
+    def connected(self, end: End) -> None:
+        end.send(Hello(VERSION, self._session.name, False, self._token))
+        end.flush()
+
+    def received(self, end: End, messages: Sequence[Message]) -> None:
+        for message in messages:
+            match message:
+                case Welcome():
+                    self._end, self.is_up, self._error = end, True, None
+                    self.do(self._session.resume(time.time()))
+                    self._changed.set()
+                case Goodbye(code, reason):
+                    end.close()
+                    self.closed(end, reason)
+                    self._turned_away(code, reason)
+                case Ping():
+                    end.send(Pong())
+                case Pong():
+                    pass
+                case _:
+                    self.do(self._session.handle(message, time.time()))
+        end.flush()
+
+    def closed(self, end: End, reason: str) -> None:
+        self._end, self.is_up = None, False
+        self._error = Unreachable(self.address, reason)
+        self._changed.set()
+
+    def full(self, end: End) -> None: ...
+
+    def drained(self, end: End) -> None: ...
+
+    def _turned_away(self, code: str, reason: str) -> None:
+        """A broker that shuts down may come again; any other word is final."""
+        if code != "shutdown":
+            self._error = TurnedAway(self.address, code, reason)
+            self._ended(self._error)

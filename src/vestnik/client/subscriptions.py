@@ -1,0 +1,125 @@
+"""A subscription, as the application holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from vestnik.client.notifications import Gap, Notification, Overflow, Waiting
+from vestnik.errors import Disconnected
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+
+if TYPE_CHECKING:
+    from vestnik.client.bus import Bus
+
+
+class Subscription(AsyncIterator[Notification]):
+    """What was subscribed to. Iterate over it, or `get` from it; `async with` unsubscribes at the end.
+
+    At most `limit` notifications wait to be taken. What happens with more is its `overflow`: `block` lets the broker
+    keep them and fetches them later, `drop-oldest` leaves a gap, `disconnect` ends the subscription.
+    """
+
+    def __init__(self, bus: Bus, name: str, wanted: Filter, limit: int, overflow: Overflow, handback: object) -> None:
+        self.name = name
+        self.filter = wanted
+        self.handback = handback
+        self.dropped = 0
+        self._bus = bus
+        self._limit = limit
+        self._overflow = overflow
+        self._waiting = Waiting()
+        self._gap: Gap | None = None
+        self._is_paused = False
+
+    # --- taking ---
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Notification:
+        return self._taken(await self._waiting.next())
+
+    async def get(self, timeout: float | None = None) -> Notification:
+        """The next notification; TimeoutError where none comes in so many seconds."""
+        async with asyncio.timeout(timeout):
+            try:
+                return await self.__anext__()
+            except StopAsyncIteration:
+                raise Disconnected(f"subscription {self.name} is over") from None
+
+    def try_get(self) -> Notification | None:
+        """The next notification, if one is here."""
+        return self._taken(self._waiting.items.popleft()) if self._waiting.items else None
+
+    def fetch(self) -> list[Notification]:
+        """All notifications that are here."""
+        found: list[Notification] = []
+        while (item := self.try_get()) is not None:
+            found.append(item)
+        return found
+
+    def _taken(self, item: Notification) -> Notification:
+        if self._is_paused and len(self._waiting.items) <= self._limit // 2:
+            self._is_paused = False
+            self._bus.unpause(self)
+        return item
+
+    # --- changing ---
+
+    async def change(self, wanted: Filter | str) -> None:
+        """Want something else from now on. What was on its way still comes; nothing is lost or repeated."""
+        await self._bus.change(self, wanted)
+
+    async def unsubscribe(self) -> None:
+        await self._bus.unsubscribe(self)
+
+    async def __aenter__(self) -> Subscription:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.unsubscribe()
+
+    # --- what the client calls ---
+
+    def give(self, event: Event, number: int, subscriptions: tuple[str, ...]) -> None:
+        """A notification has come."""
+        waiting = self._waiting
+        if len(waiting.items) >= self._limit and self._overflow != "block":
+            self._drop_oldest() if self._overflow == "drop-oldest" else self._disconnect()
+        gap, self._gap = self._gap, None
+        waiting.put(Notification(event, number, subscriptions, False, gap, self.handback))
+        if len(waiting.items) >= self._limit and self._overflow == "block" and not self._is_paused:
+            self._is_paused = True
+            self._bus.pause(self)
+
+    def miss(self, lost: int | None, reason: str) -> None:
+        """Note for the next notification that some will not come."""
+        before = self._gap
+        if before is not None:
+            lost = None if lost is None or before.lost is None else lost + before.lost
+        self._gap = Gap(lost, reason)
+
+    def _drop_oldest(self) -> None:
+        oldest = self._waiting.items.popleft()
+        self.dropped += 1
+        lost = 1 + (oldest.gap.lost or 0 if oldest.gap is not None else 0)
+        if self._waiting.items:
+            first = self._waiting.items[0]
+            more = first.gap.lost or 0 if first.gap is not None else 0
+            gap = Gap(lost + more, f"they were not taken: at most {self._limit} wait")
+            self._waiting.items[0] = Notification(
+                first.event, first.number, first.subscriptions, first.replayed, gap, first.handback
+            )
+        else:
+            self.miss(lost, f"they were not taken: at most {self._limit} wait")
+
+    def _disconnect(self) -> None:
+        self.end(Disconnected(f"subscription {self.name} was ended: more than {self._limit} were not taken"))
+        self._bus.give_up(self)
+
+    def end(self, error: Exception | None = None) -> None:
+        """There will be no more notifications."""
+        self._waiting.end(error)

@@ -1,0 +1,250 @@
+"""Runs a broker core: hands it what arrives at its connections, and performs what it wants done.
+
+This is the only place with a clock. Whoever connects says Hello first, and is then a client or a neighbour by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.transport.ends import End
+from vestnik.wire.frames import VERSION
+from vestnik.wire.messages import (
+    Addressed,
+    AdminA,
+    AdminS,
+    Advertise,
+    Ask,
+    Forward,
+    Goodbye,
+    Hello,
+    Malformed,
+    Message,
+    NodeId,
+    Ping,
+    Pong,
+    Publish,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+    Welcome,
+)
+
+HELLO_WITHIN = 10.0
+"""Seconds in which whoever connects has to say who it is."""
+FOREVER: Final = float("inf")
+
+BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed})
+BY_CLIENTS: Final = frozenset({Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Malformed, Ask})
+
+
+class Store(Protocol):
+    """Where a broker keeps what its clients publish."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it outlives a crash."""
+
+    def append(self, what: Append, done: Callable[[Append], None]) -> None:
+        """Store; call `done`, in the order of appends, when it is."""
+
+
+class Forgetful:
+    """Stores nothing."""
+
+    is_durable = False
+
+    def append(self, what: Append, done: Callable[[Append], None]) -> None:
+        done(what)
+
+
+class Guest(NamedTuple):
+    """Who is at the other end of a connection."""
+
+    name: NodeId
+    is_broker: bool
+
+
+class BrokerHost:
+    """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
+
+    def __init__(
+        self, core: BrokerCore, routing: str, store: Store | None = None, *, takes_clients: bool = True
+    ) -> None:
+        self.core = core
+        self._routing = routing
+        self._store = store or Forgetful()
+        self._takes_clients = takes_clients
+        self._loop = asyncio.get_running_loop()
+        self._guests: dict[End, Guest] = {}
+        self._ends: dict[NodeId, End] = {}
+        self._strangers: dict[End, asyncio.TimerHandle] = {}
+        self._touched: dict[End, None] = {}  # something was sent to them, and is not out
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = FOREVER
+        self._take(Tick(), core.name)
+
+    @property
+    def name(self) -> NodeId:
+        return self.core.name
+
+    @property
+    def guests(self) -> list[Guest]:
+        return list(self._guests.values())
+
+    def close(self) -> None:
+        """End all connections, after what was sent is out."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for end in [*self._guests, *self._strangers]:
+            self._refuse(end, "shutdown", f"{self.name} is shutting down")
+
+    # --- the core ---
+
+    def _take(self, message: Message, sender: NodeId) -> None:
+        """Hand the core a message and do what it wants done."""
+        for effect in self.core.handle(message, sender, time.time()):
+            if isinstance(effect, Send):
+                end = self._ends.get(effect.to)
+                if end is not None:
+                    end.send(effect.message)
+                    self._touched[end] = None
+            else:
+                self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Append():
+                self._store.append(effect, self._stored)
+            case Wake(at):
+                self._wake(at)
+            case Note():
+                pass
+
+    def _do(self, message: Message) -> None:
+        """Tell the core what has happened, and send what follows."""
+        self._take(message, self.name)
+        self._flush()
+
+    def _stored(self, what: Append) -> None:
+        self._do(Appended(what))
+
+    def _flush(self) -> None:
+        touched, self._touched = self._touched, {}
+        for end in touched:
+            end.flush()
+
+    def _wake(self, at: float) -> None:
+        if at < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = at
+            self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm, self._alarm_at = None, FOREVER
+        self._do(Tick())
+
+    # --- connections ---
+
+    def connected(self, end: End) -> None:
+        """Somebody has connected, or was connected to."""
+        reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
+        self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
+
+    def greet(self, end: End) -> None:
+        """Introduce this broker to one that it was connected to."""
+        end.send(Hello(VERSION, self.name, True, "", self._routing))
+        end.flush()
+
+    def received(self, end: End, messages: Sequence[Message]) -> None:
+        for message in messages:
+            guest = self._guests.get(end)
+            if guest is not None:
+                self._heard(end, guest, message)
+            elif end in self._strangers:
+                self._introduced(end, message)
+        self._flush()
+
+    def closed(self, end: End, reason: str) -> None:
+        self._forget_stranger(end)
+        guest = self._guests.pop(end, None)
+        if guest is not None and self._ends.get(guest.name) is end:
+            del self._ends[guest.name]
+            self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
+
+    def full(self, end: End) -> None: ...
+
+    def drained(self, end: End) -> None: ...
+
+    def _heard(self, end: End, guest: Guest, message: Message) -> None:
+        kind = type(message)
+        if kind in (BY_BROKERS if guest.is_broker else BY_CLIENTS):
+            self._take(message, guest.name)
+        elif kind is Ping:
+            end.send(Pong())
+            self._touched[end] = None
+        elif isinstance(message, Goodbye):
+            end.close()
+            self.closed(end, message.reason)
+        elif kind is not Pong:
+            self._refuse(end, "role", f"{kind.__name__} is not for {guest.name} to say")
+
+    # --- who comes in ---
+
+    def _introduced(self, end: End, message: Message) -> None:
+        match message:
+            case Hello():
+                unwanted = self._unwanted(message)
+                if unwanted is not None:
+                    self._refuse(end, *unwanted)
+                    return
+                end.send(Welcome(VERSION, self.name, self._store.is_durable))
+                self._admit(end, Guest(message.name, message.is_broker))
+            case Welcome(name=name):
+                self._admit(end, Guest(name, True))
+            case Goodbye(_, reason):
+                end.close()
+                self.closed(end, reason)
+            case _:
+                self._refuse(end, "hello", f"the first message is Hello, not {type(message).__name__}")
+
+    def _admit(self, end: End, guest: Guest) -> None:
+        self._forget_stranger(end)
+        before = self._ends.get(guest.name)
+        if before is not None:
+            self._refuse(before, "taken-over", f"{guest.name} has connected again")
+        self._guests[end] = guest
+        self._ends[guest.name] = end
+        self._touched[end] = None
+        if guest.is_broker:
+            self._take(LinkUp(guest.name), self.name)
+
+    def _unwanted(self, hello: Hello) -> tuple[str, str] | None:
+        """Why somebody is not let in, in a word and in a sentence."""
+        known = self._ends.get(hello.name)
+        if hello.version != VERSION:
+            return "version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}"
+        if hello.name in ("", self.name):
+            return "name", f"this broker is called {self.name}; choose a name of your own"
+        if known is not None and self._guests[known].is_broker != hello.is_broker:
+            return "name", f"{hello.name} is the name of somebody else here"
+        if hello.is_broker and hello.routing != self._routing:
+            return "routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}"
+        if not hello.is_broker and not self._takes_clients:
+            return "role", f"{self.name} takes no clients"
+        return None
+
+    def _refuse(self, end: End, code: str, reason: str) -> None:
+        end.refuse(code, reason)
+        self.closed(end, reason)
+
+    def _forget_stranger(self, end: End) -> None:
+        timer = self._strangers.pop(end, None)
+        if timer is not None:
+            timer.cancel()

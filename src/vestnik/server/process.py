@@ -1,0 +1,108 @@
+"""A broker as a process: listens, joins its neighbours, and ends when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Final, Self
+
+from vestnik.broker.core import BrokerCore
+from vestnik.routing.propagation import Leases
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.server.host import BrokerHost
+from vestnik.server.settings import Settings
+from vestnik.transport.addresses import Address
+from vestnik.transport.ends import End
+from vestnik.transport.tcp import address, dial, listen
+from vestnik.wire.messages import Goodbye, Message
+
+SLOWEST_RETRY: Final = 5.0
+"""Seconds between two attempts to join a neighbour, at most."""
+
+
+class Broker:
+    """Enter it to let it run. `say` is told what people may want to know."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
+        self.settings = settings
+        self._say = say
+        self._server: asyncio.Server | None = None
+        self._joins: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        settings = self.settings
+        kind = AdvertisingRouter if settings.advertisements else Router
+        leases = Leases(settings.lease, settings.lease / 4)
+        core = BrokerCore(settings.name, kind(make_strategy(settings.routing), leases), settings.sweep)
+        self.host = BrokerHost(core, settings.way_of_routing, takes_clients=settings.role != "router")
+        self._server = await listen(self.host, *settings.listen)
+        self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]
+        self._say(f"listening on {self.address}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._joins:
+            task.cancel()
+        await asyncio.gather(*self._joins, return_exceptions=True)
+        self.host.close()
+        await self._server.wait_closed()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        assert self._server is not None
+        return address(self._server.sockets[0].getsockname())
+
+    async def _join(self, at: Address) -> None:
+        """Keep the link to a neighbour; less and less often try to make it while that fails."""
+        pause = 0.0
+        while True:
+            link = _Link(self.host)
+            try:
+                end = await dial(link, *at, limits=None)
+            except OSError as error:
+                self._say(f"cannot join {at}: {error.strerror or error}")
+            else:
+                self.host.greet(end)
+                reason = await link.over
+                self._say(f"the link to {at} is over: {reason}")
+                pause = 0.0 if link.was_up else pause
+            pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+
+class _Link:
+    """Hands to the host what happens at its end of a link, and tells when that is over."""
+
+    def __init__(self, host: BrokerHost) -> None:
+        self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.was_up = False
+        self._host = host
+
+    def connected(self, end: End) -> None:
+        self._host.connected(end)
+
+    def received(self, end: End, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if isinstance(message, Goodbye):
+                self._finish(message.reason)
+        self.was_up = self.was_up or not self.over.done()
+        self._host.received(end, messages)
+
+    def closed(self, end: End, reason: str) -> None:
+        self._finish(reason)
+        self._host.closed(end, reason)
+
+    def full(self, end: End) -> None:
+        self._host.full(end)
+
+    def drained(self, end: End) -> None:
+        self._host.drained(end)
+
+    def _finish(self, reason: str) -> None:
+        if not self.over.done():
+            self.over.set_result(reason)

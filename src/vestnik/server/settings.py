@@ -1,0 +1,46 @@
+"""How a broker is set up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from vestnik.errors import InvalidSettings
+from vestnik.routing.registry import HIERARCHICAL, make_strategy
+from vestnik.transport.addresses import PORT, Address
+
+ROLES: Final = ("broker", "router")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """One that cannot be is refused when it is made, with the reason.
+
+    A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
+    unless renewed; every `sweep` seconds it looks for those that were not.
+    """
+
+    name: str
+    listen: Address = Address("127.0.0.1", PORT)
+    join: tuple[Address, ...] = ()
+    routing: str = "merging"
+    advertisements: bool = False
+    role: str = "broker"
+    lease: float = 60.0
+    sweep: float = 5.0
+
+    def __post_init__(self) -> None:
+        make_strategy(self.routing)
+        if self.routing.startswith(HIERARCHICAL):
+            raise InvalidSettings("routing", f"{self.routing} needs a root, which brokers that join freely have not")
+        if self.role not in ROLES:
+            raise InvalidSettings("role", f"is one of {', '.join(ROLES)}, not {self.role}")
+        if not self.name:
+            raise InvalidSettings("name", "must not be empty")
+        if not 0 < self.sweep < self.lease < float("inf"):
+            raise InvalidSettings("lease", "must be longer than sweep, and that longer than nothing")
+
+    @property
+    def way_of_routing(self) -> str:
+        """What neighbours must have in common."""
+        return f"{self.routing} with advertisements" if self.advertisements else self.routing

@@ -1,0 +1,1 @@
+"""Bytes on their way: the two ends of a connection, in memory or over TCP."""

@@ -1,0 +1,33 @@
+"""Where brokers are: `host:port`, and `vestnik://host:port`."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from vestnik.errors import InvalidAddress
+
+PORT: Final = 8020
+SCHEME: Final = "vestnik"
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def read_address(text: str) -> Address:
+    """The address in `host`, `host:port`, `[::1]:port` or `vestnik://host:port`; the port is 8020 unless given."""
+    try:
+        parts = urlsplit(text if "://" in text else f"{SCHEME}://{text}")
+        port = parts.port if parts.port is not None else PORT
+    except ValueError as error:
+        raise InvalidAddress(text, str(error)) from None
+    if parts.scheme != SCHEME:
+        raise InvalidAddress(text, f"{parts.scheme} is not spoken here")
+    if not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
+        raise InvalidAddress(text, "it is not a host and a port")
+    return Address(parts.hostname, port)

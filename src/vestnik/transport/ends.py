@@ -1,0 +1,50 @@
+"""One end of a connection, and whoever is told what happens at it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+from vestnik.wire.messages import Goodbye, Message
+
+
+class End(ABC):
+    """Messages are sent in order. What was sent goes out with `flush`, which costs the same for one and for many."""
+
+    peer: str
+    """Where the other end is, for people."""
+
+    @abstractmethod
+    def send(self, message: Message) -> None: ...
+
+    @abstractmethod
+    def flush(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the connection once all that was sent is out. Nothing is received any more."""
+
+    def refuse(self, code: str, reason: str) -> None:
+        """Say why, and end the connection."""
+        self.send(Goodbye(code, reason))
+        self.close()
+
+
+class Receiver(Protocol):
+    """Whoever is at an end."""
+
+    def connected(self, end: End) -> None:
+        """The connection is there."""
+
+    def received(self, end: End, messages: Sequence[Message]) -> None:
+        """These have arrived together."""
+
+    def closed(self, end: End, reason: str) -> None:
+        """The connection is over, and not by `close` of this end."""
+
+    def full(self, end: End) -> None:
+        """The other end does not take as much as is sent."""
+
+    def drained(self, end: End) -> None:
+        """It does again."""

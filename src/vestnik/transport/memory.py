@@ -1,0 +1,50 @@
+"""Connections within a process: messages are handed over as they are."""
+
+from __future__ import annotations
+
+import asyncio
+
+from vestnik.transport.ends import End, Receiver
+from vestnik.wire.messages import Message
+
+
+class MemoryEnd(End):
+    def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop, peer: str) -> None:
+        self.peer = peer
+        self._receiver = receiver
+        self._loop = loop
+        self._other: MemoryEnd | None = None
+        self._out: list[Message] = []
+
+    def send(self, message: Message) -> None:
+        self._out.append(message)
+
+    def flush(self) -> None:
+        out, self._out = self._out, []
+        if out and self._other is not None:
+            self._loop.call_soon(self._other._arrive, out)
+
+    def close(self) -> None:
+        self.flush()
+        other, self._other = self._other, None
+        if other is not None:
+            self._loop.call_soon(other._end)
+
+    def _arrive(self, messages: list[Message]) -> None:
+        if self._other is not None:
+            self._receiver.received(self, messages)
+
+    def _end(self) -> None:
+        if self._other is not None:
+            self._other = None
+            self._receiver.closed(self, "the other side closed the connection")
+
+
+def pair(one: Receiver, other: Receiver, names: tuple[str, str] = ("one", "other")) -> tuple[End, End]:
+    """The two ends of a new connection; `one` is at the first."""
+    loop = asyncio.get_running_loop()
+    first, second = MemoryEnd(one, loop, names[1]), MemoryEnd(other, loop, names[0])
+    first._other, second._other = second, first
+    one.connected(first)
+    other.connected(second)
+    return first, second

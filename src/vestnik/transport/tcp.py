@@ -1,0 +1,101 @@
+"""Connections over TCP, with or without TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import cast
+
+from vestnik.errors import InvalidFrame
+from vestnik.model.parser import OUTSIDE, Limits
+from vestnik.transport.ends import End, Receiver
+from vestnik.wire.frames import LARGEST, Reader, frame
+from vestnik.wire.messages import Message
+
+HIGH_WATER = 1024 * 1024
+"""Bytes that are sent and not taken before an end is full."""
+
+
+class TcpEnd(End, asyncio.Protocol):
+    """Bytes that are no messages end the connection."""
+
+    def __init__(self, receiver: Receiver, limits: Limits | None = OUTSIDE, largest: int = LARGEST) -> None:
+        self.peer = "nobody"
+        self._receiver = receiver
+        self._reader = Reader(limits, largest)
+        self._transport: asyncio.Transport | None = None
+        self._out: list[bytes] = []
+        self._is_open = False
+
+    def send(self, message: Message) -> None:
+        if self._is_open:
+            self._out.append(frame(message))
+
+    def flush(self) -> None:
+        if self._out and self._transport is not None:
+            self._transport.write(b"".join(self._out))
+        self._out.clear()
+
+    def close(self) -> None:
+        self.flush()
+        self._is_open = False
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- what asyncio calls ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(HIGH_WATER)
+        self._is_open = True
+        self.peer = address(transport.get_extra_info("peername"))
+        self._receiver.connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        messages: list[Message] = []
+        wrong = ""
+        try:
+            messages.extend(self._reader.read(data))
+        except InvalidFrame as error:
+            wrong = str(error)
+        if messages and self._is_open:
+            self._receiver.received(self, messages)
+        if wrong and self._is_open:
+            self.refuse("frame", wrong)
+            self._receiver.closed(self, f"it sent no message: {wrong}")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._receiver.closed(self, str(error) if error else "the other side closed the connection")
+
+    def pause_writing(self) -> None:
+        self._receiver.full(self)
+
+    def resume_writing(self) -> None:
+        self._receiver.drained(self)
+
+
+def address(name: tuple[str, int, *tuple[object, ...]] | str | None) -> str:
+    """Host and port, as people write them."""
+    if not isinstance(name, tuple):
+        return name or "unknown"
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def listen(
+    receiver: Receiver, host: str, port: int, *, tls: ssl.SSLContext | None = None, largest: int = LARGEST
+) -> asyncio.Server:
+    """Take connections. OSError where that cannot be."""
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(lambda: TcpEnd(receiver, largest=largest), host, port, ssl=tls)
+
+
+async def dial(
+    receiver: Receiver, host: str, port: int, *, tls: ssl.SSLContext | None = None, limits: Limits | None = OUTSIDE
+) -> End:
+    """Make a connection. OSError where that cannot be."""
+    loop = asyncio.get_running_loop()
+    _, end = await loop.create_connection(lambda: TcpEnd(receiver, limits), host, port, ssl=tls)
+    return end
