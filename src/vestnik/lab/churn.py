@@ -6,12 +6,14 @@ and its end what it would cost to make it again: only how many there are counts.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 from vestnik.lab.agreement import LEVEL
 from vestnik.lab.exact import EACH, Exact
 from vestnik.lab.results import Claim, verdict
 from vestnik.lab.routing import Market, Setting
+from vestnik.lab.spread import Spread
 from vestnik.lab.statistics import estimate, holm, p_value
 from vestnik.sim.topologies import Topology, paper
 from vestnik.wire.messages import AdminS
@@ -69,13 +71,19 @@ def churn(task: Task, topology: Topology | None = None) -> Churned:
     )
 
 
-def judge(found: list[Churned]) -> Claim:
-    kinds = {(one.strategy, one.come, one.leave): one for one in found}
+def judge(found: list[Churned], topology: Topology | None = None) -> Claim:
+    spread = Spread(Exact(topology or paper()))
     cells, p_values = [], []
-    for (strategy, come, leave), first in kinds.items():
-        same = [one for one in found if (one.strategy, one.come, one.leave) == (strategy, come, leave)]
+    for kind in dict.fromkeys((one.strategy, one.come, one.leave) for one in found):
+        same = [one for one in found if (one.strategy, one.come, one.leave) == kind]
         messages, entries = estimate([one.messages for one in same]), estimate([one.entries for one in same])
-        p_values += [p_value(messages, first.exact_messages), p_value(entries, first.exact_entries)]
+        (strategy, come, leave), first = kind, same[0]
+        turns = first.subscriptions // EACH // 2
+        for measured, expected, variance in (
+            (messages, first.exact_messages, spread.admin(strategy, True, FORM, first.subscriptions // EACH, turns)),
+            (entries, first.exact_entries, spread.entries(strategy, True, FORM, first.left // EACH)),
+        ):
+            p_values.append(p_value(measured, expected, sqrt(variance / len(same))))
         if strategy == "covering":
             cells.append(f"{messages} ({first.exact_messages:.4g}) where {come} come and {leave} leave")
     wrong = holm(p_values, LEVEL)
