@@ -2,8 +2,8 @@
 
 Variances are sums over pairs of directed links. Shares p and p' of the access brokers are behind the two, and a share r
 is behind both. Where something is not known of two links together, no more is taken than each of them allows; so the
-variances of messages, and of entries of intervals under covering, are bounds from above, and close ones. In these, what
-two stocks have in common by consumers who want both counts to first order, which is all but a hundredth of it.
+variances of messages, and of entries of intervals under covering, are bounds from above. In these, what two stocks have
+in common by consumers who want both counts to first order, which is all but a hundredth of it.
 """
 
 from __future__ import annotations
