@@ -1,0 +1,112 @@
+"""Reading in order of position, from any position, while others write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from vestnik.journal.disk import Source
+from vestnik.journal.records import Record
+from vestnik.journal.recovery import hole
+from vestnik.journal.reports import Lost
+from vestnik.journal.scan import Piece, pieces
+from vestnik.journal.segments import Segment
+
+FOREVER: Final = 1 << 63
+"""Beyond every position."""
+
+
+class Library(Protocol):
+    """What a cursor reads from."""
+
+    @property
+    def last(self) -> int:
+        """The last position that there is."""
+
+    @property
+    def readable(self) -> int:
+        """The last position that may ever be read, as far as is known."""
+
+    def segment_after(self, position: int) -> Segment:
+        """The first segment that stands for a position above `position`, or the one that grows."""
+
+    def holds(self, segment: Segment) -> bool:
+        """Whether `segment` still is what the file of its name holds."""
+
+
+class Cursor:
+    """A place in a journal. Iterating goes on from it, to `until` or to the end that there is by then.
+
+    It can be left at any record and iterated again later, when there may be more. `position` is that of the last record
+    that was handed out, `lost` says what was passed over: dropped or damaged. It holds no file open and about one chunk
+    of records in memory.
+    """
+
+    def __init__(self, library: Library, after: int, until: int | None) -> None:
+        self.position = after
+        self.lost: list[Lost] = []
+        self._library = library
+        self._until = FOREVER if until is None else until
+        self._ready: Iterator[Record] = iter(())
+        self._seen = after
+        self._segment: Segment | None = None
+        self._at = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        is_more = True
+        while is_more:
+            for record in self._ready:
+                self.position = record.position
+                yield record
+            is_more = self._read()
+
+    def _read(self) -> bool:
+        """Make some records ready; False where there are no more by now."""
+        library = self._library
+        while self._seen < min(last := min(self._until, library.readable), library.last):
+            segment = library.segment_after(self._seen)
+            self._enter(segment, last)
+            piece = self._piece(segment)
+            if library.holds(segment) and (records := self._accept(segment, piece, last)):
+                self._ready = iter(records)
+                return True
+        return False
+
+    def _enter(self, segment: Segment, last: int) -> None:
+        """Go to the place in `segment` where the next record is, or shortly before it."""
+        if segment is not self._segment:
+            self._segment, self._at = segment, segment.byte_of(self._seen + 1)
+            self._note(Lost(self._seen + 1, min(segment.first - 1, last), "they were dropped, or are missing"))
+            self._seen = max(self._seen, segment.first - 1)
+
+    def _piece(self, segment: Segment) -> Piece | None:
+        """The next records in the file; None where there are no more, or no such file."""
+        try:
+            with Source(segment.path) as source:
+                return next(pieces(source, segment.mark, self._at, segment.size), None)
+        except FileNotFoundError:
+            return None
+
+    def _accept(self, segment: Segment, piece: Piece | None, last: int) -> list[Record]:
+        """The records of `piece` that are new and not beyond `last`; the cursor is behind it then."""
+        if piece is None or not piece.records:
+            self._leave(segment, piece, last)
+            return []
+        if piece.skipped:
+            self.lost += hole(segment, self._seen, piece)
+        seen, records = self._seen, piece.records
+        self._seen, self._at = max(seen, records[-1].position), piece.end
+        if seen < records[0].position and records[-1].position <= last:
+            return records
+        return [record for record in records if seen < record.position <= last]
+
+    def _leave(self, segment: Segment, piece: Piece | None, last: int) -> None:
+        """There is no more in `segment`: what should be, is lost."""
+        if piece or not segment.is_sparse:
+            reason = f"the end of {segment.path.name} is missing or damaged"
+            self._note(Lost(self._seen + 1, min(segment.last, last), reason))
+        self._seen = max(self._seen, segment.last)
+
+    def _note(self, lost: Lost) -> None:
+        if lost.first <= lost.last:
+            self.lost.append(lost)

@@ -1,0 +1,128 @@
+"""Opening what an earlier life has left: every record is read and checked, and what is missing is said."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vestnik.journal.disk import Source
+from vestnik.journal.records import LEAST
+from vestnik.journal.reports import Cut, Lost, Recovery
+from vestnik.journal.scan import Piece, pieces
+from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Run, Segment, first_of
+
+UNFINISHED = ".new"
+SET_ASIDE = ".damaged"
+
+
+@dataclass
+class Found:
+    """The segments that can be read, the position that comes next, and what is missing."""
+
+    next: int = 1
+    segments: list[Segment] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
+    cut: Cut | None = None
+
+    def report(self) -> Recovery:
+        return Recovery(sum(segment.count for segment in self.segments), self.next - 1, self.cut, tuple(self.lost))
+
+
+def recover(directory: Path, fsync: bool) -> Found:
+    """Read all segments in `directory`.
+
+    An unfinished write at the end of the last one is cut off. A segment whose header is damaged is set aside under
+    another name; where other bytes are damaged, they stay, and every reader passes over them.
+    """
+    for path in directory.glob(f"*{SUFFIX}{UNFINISHED}"):
+        path.unlink()
+    paths = sorted(directory.glob(f"{'[0-9]' * 20}{SUFFIX}"))
+    found = Found(first_of(paths[0]) if paths else 1)
+    for number, path in enumerate(paths, 1):
+        _expect(found, first_of(path))
+        _take(found, path, first_of(paths[number]) if number < len(paths) else None, fsync)
+    return found
+
+
+def _expect(found: Found, first: int) -> None:
+    """The next segment begins with position `first`: whatever is missing before it is lost."""
+    if found.next < first:
+        found.lost.append(Lost(found.next, first - 1, "their segments are missing"))
+    found.next = first
+
+
+def _take(found: Found, path: Path, following: int | None, fsync: bool) -> None:
+    with Source(path) as source:
+        if fsync:
+            source.settle()
+        size = source.size
+        header = Header.decode(source.read(HEADER_SIZE, 0), path)
+        if header is None:
+            _set_aside(found, path, size, following)
+            return
+        segment = Segment.new(path, header)
+        rest = _fill(segment, source, size, found.lost)
+    found.segments.append(segment)
+    if following is None and not header.last:
+        _cut(found, segment, rest)
+    else:
+        _close(found, segment, header, header.last or (following or 1) - 1)
+
+
+def _set_aside(found: Found, path: Path, size: int, following: int | None) -> None:
+    """Nothing in this file can be trusted. Where it is the last one, no position that it may have had is used again."""
+    room = max(0, size - HEADER_SIZE) // LEAST
+    end = found.next + room if following is None else following
+    if end > found.next:
+        aside = path.with_name(path.name + SET_ASIDE)
+        path.rename(aside)
+        found.lost.append(Lost(found.next, end - 1, f"the header was damaged; the file is now {aside.name}"))
+    else:
+        path.unlink()
+        found.cut = Cut(path.name, size, found.next - 1)
+    found.next = end
+
+
+def _fill(segment: Segment, source: Source, size: int, lost: list[Lost]) -> int:
+    """Enter all records into `segment`, and what is lost between them; how many bytes at the end are none."""
+    for piece in pieces(source, segment.mark, HEADER_SIZE, size):
+        if not piece.records:
+            return piece.skipped
+        if piece.skipped:
+            segment.is_damaged = True
+            lost += hole(segment, segment.last, piece)
+        segment.extend(_run(piece))
+    return 0
+
+
+def hole(segment: Segment, after: int, piece: Piece) -> list[Lost]:
+    """What is lost in `segment` between position `after` and `piece` by the bytes that were skipped, if anything is."""
+    first, last = after + 1, piece.records[0].position - 1
+    some = ", which had some of them" if segment.is_sparse else ""
+    where = f"{piece.skipped:,} bytes before byte {piece.at:,}"
+    reason = f"{where} of {segment.path.name}{some} are damaged"
+    return [Lost(first, last, reason)] if first <= last else []
+
+
+def _run(piece: Piece) -> Run:
+    records = piece.records
+    latest = max(record.time for record in records)
+    return Run(piece.at, piece.end, records[0].position, records[-1].position, len(records), records[0].time, latest)
+
+
+def _cut(found: Found, segment: Segment, rest: int) -> None:
+    if rest:
+        os.truncate(segment.path, segment.size)
+        found.cut = Cut(segment.path.name, rest, segment.last)
+    found.next = segment.last + 1
+
+
+def _close(found: Found, segment: Segment, header: Header, last: int) -> None:
+    """A segment that is followed by others must have all records up to position `last`, or as many as it says."""
+    is_short = segment.count < header.kept if segment.is_sparse else segment.last < last
+    if is_short and segment.last < last:
+        segment.is_damaged = True
+        found.lost.append(Lost(segment.last + 1, last, f"the end of {segment.path.name} is missing or damaged"))
+    segment.last = last
+    found.next = last + 1
