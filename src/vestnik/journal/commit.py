@@ -1,0 +1,90 @@
+"""Group commit: however many wait, one sync at a time makes all durable that came before it."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Future, get_running_loop
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeAlias
+
+Callback: TypeAlias = Callable[[BaseException | None], object]
+"""Called with None where what was waited for is durable, else with the reason why it never will be."""
+
+
+class Log(Protocol):
+    """Something that is appended to, and made durable up to where it is."""
+
+    @property
+    def last(self) -> int: ...
+
+    @property
+    def committed(self) -> int: ...
+
+    def sync(self) -> int: ...
+
+
+class GroupCommit:
+    """Commits a log for those who wait on an event loop, which a slow disk never stops.
+
+    A sync runs in a thread while somebody waits; who comes meanwhile waits for the next. There is no timer: alone, one
+    waits for one sync; thousands together do, too.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._waiting: deque[tuple[int, Callback]] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vestnik-commit")
+        self._is_running = False
+
+    def when_committed(self, position: int, callback: Callback) -> None:
+        """Call back when `position` is durable, soon if it is; callbacks come in the order in which they were given.
+
+        ValueError where nothing was appended at `position` yet.
+        """
+        if position > self._log.last:
+            raise ValueError(f"position {position} is not appended yet; the last one is {self._log.last}")
+        loop = get_running_loop()
+        if position <= self._log.committed and not self._waiting:
+            loop.call_soon(callback, None)
+            return
+        self._waiting.append((position, callback))
+        if not self._is_running:
+            self._start(loop)
+
+    async def committed(self, position: int) -> None:
+        """Wait until `position` is durable; JournalFailed if it will never be."""
+        future: Future[None] = get_running_loop().create_future()
+        self.when_committed(position, lambda failure: _settle(future, failure))
+        await future
+
+    async def close(self) -> None:
+        """Wait for all that is waited for; the log stays open."""
+        if self._waiting:
+            future: Future[None] = get_running_loop().create_future()
+            self._waiting.append((0, lambda failure: _settle(future, None)))
+            await future
+        self._thread.shutdown()
+
+    def _start(self, loop: AbstractEventLoop) -> None:
+        self._is_running = True
+        loop.run_in_executor(self._thread, self._log.sync).add_done_callback(self._done)
+
+    def _done(self, synced: Future[int]) -> None:
+        """Start the next sync if it is waited for, then tell those whom this one was for."""
+        loop = synced.get_loop()
+        failure = synced.exception()
+        waiting, self._is_running = self._waiting, False
+        while waiting and (failure or waiting[0][0] <= synced.result()):
+            loop.call_soon(waiting.popleft()[1], failure)
+        if waiting:
+            self._start(loop)
+
+
+def _settle(future: Future[None], failure: BaseException | None) -> None:
+    if future.done():
+        return
+    if failure:
+        future.set_exception(failure)
+    else:
+        future.set_result(None)
