@@ -1,0 +1,87 @@
+"""Small journals, and what should be in them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vestnik.journal import Cursor, Cut, Entry, Journal, Lost, Record, Settings
+
+SMALL = Settings(segment_size=200, retain_size=100_000, held_size=100_000, fsync=False)
+"""Segments of a few records, on a disk that never loses power."""
+
+
+def entry(number: int) -> Entry:
+    """Something that is different for each number."""
+    return number % 256, 1_000 * number, f"record {number} {'x' * (number % 7)}".encode()
+
+
+def entries(first: int, last: int) -> list[Entry]:
+    return [entry(number) for number in range(first, last + 1)]
+
+
+def contents(records: Iterable[Record]) -> dict[int, Entry]:
+    return {record.position: (record.kind, record.time, record.payload) for record in records}
+
+
+def expected(first: int, last: int) -> dict[int, Entry]:
+    return {number: entry(number) for number in range(first, last + 1)}
+
+
+def filled(directory: Path, last: int, settings: Settings = SMALL) -> Journal:
+    """A journal that has `entry(position)` at each position, some at a time."""
+    journal = Journal.open(directory, settings)
+    for first in range(journal.last + 1, last + 1, 2):
+        journal.append(entries(first, min(first + 1, last)))
+    return journal
+
+
+def segments(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.segment"))
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """What the segments in a directory hold, by name."""
+    return {path.name: path.read_bytes() for path in segments(directory)}
+
+
+def put(directory: Path, content: dict[str, bytes]) -> None:
+    """Make the segments of a directory those of `content`, and remove all else that belongs to them."""
+    directory.mkdir(exist_ok=True)
+    for path in directory.glob("*.segment*"):
+        if path.name not in content:
+            path.unlink()
+    for name, data in content.items():
+        path = directory / name
+        if not path.exists() or path.read_bytes() != data:
+            overwrite(path, data)
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Write in place: a file that is emptied first is slow on some disks."""
+    path.touch()
+    with path.open("r+b") as file:
+        file.write(data)
+        file.truncate()
+
+
+def missing(lost: Sequence[Lost], cut: Cut | None = None, last: int = 0) -> set[int]:
+    """The positions that are said to be missing; `last` is the last that there ever was."""
+    named = {position for one in lost for position in range(one.first, one.last + 1)}
+    return named | (set(range(cut.after + 1, last + 1)) if cut else set())
+
+
+def read_all(cursor: Cursor) -> dict[int, Entry]:
+    found = list(cursor)
+    assert [record.position for record in found] == sorted({record.position for record in found})
+    return contents(found)
+
+
+def python(script: str, *arguments: object, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """A process that runs `script`, under the command `before`; what it prints comes line by line."""
+    command = [*before, sys.executable, "-u", "-c", script, *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+    )

@@ -1,0 +1,192 @@
+"""Whatever happens to the files, nothing wrong is read, and what is missing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from journal.journals import SMALL, entry, files, filled, missing, overwrite, put, read_all, segments
+from vestnik.errors import InvalidJournal
+from vestnik.journal import Entry, Journal
+from vestnik.journal.records import encode
+from vestnik.journal.segments import HEADER_SIZE, LAYOUT, Header
+
+LAST = 10
+Damage = Callable[[bytes, int], bytes]
+
+
+@pytest.fixture(params=["dense", "compacted"])
+def original(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[int, Entry]]:
+    """A closed journal of some segments, and what is in it."""
+    directory = tmp_path / "original"
+    with filled(directory, LAST) as journal:
+        journal.sync()
+        if request.param == "compacted":
+            journal.compact(lambda record: record.position % 5 or None)
+        return directory, read_all(journal.read())
+
+
+def flipped(mask: int) -> Damage:
+    return lambda data, at: data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
+
+
+def zeroed(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes(len(data) - at)
+
+
+def truncated(data: bytes, at: int) -> bytes:
+    return data[:at]
+
+
+def extended(data: bytes, at: int) -> bytes:
+    return data + data[:at]
+
+
+def harm(path: Path, damage: Damage, at: int) -> None:
+    overwrite(path, damage(path.read_bytes(), at))
+
+
+DAMAGES = {
+    "lowest bit": flipped(1),
+    "all bits": flipped(255),
+    "zeros from there": zeroed,
+    "truncated there": truncated,
+    "its beginning again": extended,
+}
+
+
+def everywhere(directory: Path, to: Path) -> Iterator[tuple[Path, int]]:
+    """Each byte of each segment, of a fresh copy."""
+    content = files(directory)
+    for name, data in content.items():
+        for at in range(len(data)):
+            put(to, content)
+            yield to / name, at
+
+
+def looks_like_a_crash(path: Path, damage: Damage) -> bool:
+    """Where the end of the last segment is missing, it may never have been written; how far it goes is said."""
+    return damage is truncated and path == segments(path.parent)[-1]
+
+
+def agrees(found: dict[int, Entry], truth: dict[int, Entry], said: set[int]) -> bool:
+    """Whether nothing is wrong, and all that is missing was said to be."""
+    return found.items() <= truth.items() and truth.keys() - found.keys() <= said
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_to_any_byte_is_found_at_opening(
+    original: tuple[Path, dict[int, Entry]], damage: Damage, tmp_path: Path
+) -> None:
+    directory, truth = original
+    for path, at in everywhere(directory, tmp_path / "copy"):
+        harm(path, damage, at)
+        unwritten = looks_like_a_crash(path, damage)
+        with Journal.open(path.parent, SMALL) as journal:
+            recovery = journal.recovery
+            found = read_all(journal.read())
+            said = missing(recovery.lost, recovery.cut, LAST) | set(
+                range(recovery.last + 1, LAST + 1) if unwritten else ()
+            )
+            assert agrees(found, truth, said), (path.name, at, recovery)
+            assert recovery.records == len(found)
+            assert journal.append([entry(0)]) > max(found, default=0)
+        with Journal.open(path.parent, SMALL) as journal:
+            assert journal.recovery.cut is None
+            assert read_all(journal.read()) == found | {journal.last: entry(0)}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_to_any_byte_is_found_in_reading(
+    original: tuple[Path, dict[int, Entry]], damage: Damage, tmp_path: Path
+) -> None:
+    directory, truth = original
+    for path, at in everywhere(directory, tmp_path / "copy"):
+        with Journal.open(path.parent, SMALL) as journal:
+            harm(path, damage, at)
+            cursor = journal.read()
+            assert agrees(read_all(cursor), truth, missing(cursor.lost)), (path.name, at, cursor.lost)
+
+
+def test_a_damaged_record_costs_no_other(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    path = segments(tmp_path)[1]
+    first = int(path.stem)
+    harm(path, flipped(1), HEADER_SIZE + 30)
+    with Journal.open(tmp_path, SMALL) as journal:
+        (lost,) = journal.recovery.lost
+        assert (lost.first, lost.last) == (first, first)
+        assert str(lost).startswith(f"position {first} cannot be read: ")
+        assert read_all(journal.read()).keys() == set(range(1, LAST + 1)) - {first}
+
+
+def test_a_missing_segment_is_said_at_opening_and_in_reading(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    gone, following = segments(tmp_path)[1:3]
+    positions = set(range(int(gone.stem), int(following.stem)))
+    gone.unlink()
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert missing(journal.recovery.lost) == positions
+        cursor = journal.read()
+        assert read_all(cursor).keys() == set(range(1, LAST + 1)) - positions
+        assert missing(cursor.lost) == positions
+
+
+def test_a_torn_tail_is_cut_off_and_reported_once(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    path = segments(tmp_path)[-1]
+    harm(path, truncated, path.stat().st_size - 3)
+    size = len(encode([entry(LAST)], 1, 1).data) - 3
+    with Journal.open(tmp_path, SMALL) as journal:
+        cut = f"{size} bytes of an unfinished write after position {LAST - 1} were cut off {path.name}"
+        assert str(journal.recovery) == f"{LAST - 1} records, up to position {LAST - 1}\n{cut}"
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.is_clean
+
+
+def test_a_segment_whose_header_is_damaged_is_set_aside_and_its_positions_are_not_used_again(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    path = segments(tmp_path)[-1]
+    harm(path, flipped(1), 20)
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.last >= LAST
+        assert missing(journal.recovery.lost) == set(range(int(path.stem), journal.last + 1))
+        assert path.with_name(path.name + ".damaged").exists()
+
+
+def test_a_version_of_later_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    path = segments(tmp_path)[0]
+    data = path.read_bytes()
+    later = data[:8] + (2).to_bytes(4, "little") + data[12 : LAYOUT.size]
+    path.write_bytes(later + crc32(later).to_bytes(4, "little") + data[HEADER_SIZE:])
+    with pytest.raises(InvalidJournal, match="is of version 2; only 1 can be read"):
+        Journal.open(tmp_path, SMALL)
+    path.write_bytes(data)
+    Journal.open(tmp_path, SMALL).close()
+
+
+def test_a_payload_that_imitates_a_record_is_never_taken_for_one(tmp_path: Path) -> None:
+    """Even where the record that it is in is damaged, and the mark is that of another segment."""
+    filled(tmp_path, 1).close()
+    header = Header.decode(segments(tmp_path)[0].read_bytes()[:HEADER_SIZE], segments(tmp_path)[0])
+    assert header is not None
+    forged = encode([(66, 0, b"forged")], header.mark, 5).data
+    other = tmp_path / "other"
+    with Journal.open(other, SMALL) as journal:
+        journal.append([(1, 0, forged), (1, 0, b"after")])
+    harm(segments(other)[0], flipped(1), HEADER_SIZE + 8)
+    with Journal.open(other, SMALL) as journal:
+        assert read_all(journal.read()) == {2: (1, 0, b"after")}
+
+
+def test_what_a_crash_left_of_compaction_is_removed(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    unfinished = tmp_path / f"{segments(tmp_path)[0].name}.new"
+    unfinished.write_bytes(b"half a segm")
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.is_clean
+    assert not unfinished.exists()
