@@ -1,0 +1,72 @@
+"""The newest record of each key stays, where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from journal.journals import SMALL, contents, entries, expected, filled, segments
+from vestnik.journal import Compacted, Journal, Record
+
+
+def by_last_digit(record: Record) -> int | None:
+    return record.position % 10 or None
+
+
+def test_positions_stay_and_what_has_no_key_stays(tmp_path: Path) -> None:
+    with filled(tmp_path, 60) as journal:
+        journal.sync()
+        size, active = journal.size, int(segments(tmp_path)[-1].stem)
+        saved = journal.compact(by_last_digit)
+        kept = contents(journal.read())
+        wanted = {p for p in range(1, 61) if p % 10 == 0 or p > 50 or p >= active}
+        assert kept == {position: entry for position, entry in expected(1, 60).items() if position in wanted}
+        assert (saved.records, saved.size) == (60 - len(wanted), size - journal.size)
+        assert journal.compact(by_last_digit) == Compacted(0, 0, 0)
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == kept
+        assert contents(journal.read(25, 55)) == {p: entry for p, entry in kept.items() if 25 < p <= 55}
+        assert journal.append(entries(61, 61)) == 61
+
+
+def test_what_is_not_committed_replaces_nothing(tmp_path: Path) -> None:
+    with filled(tmp_path, 20) as journal:
+        journal.sync()
+        filled_up = [journal.append(entries(number, number)) for number in range(21, 30)]
+        journal.compact(lambda record: "one key")
+        kept = contents(journal.read())
+        assert 20 in kept and set(filled_up) <= kept.keys()
+
+
+def test_what_is_held_back_stays(tmp_path: Path) -> None:
+    with filled(tmp_path, 30) as journal:
+        journal.sync()
+        journal.keep_from(11)
+        journal.compact(lambda record: "one key")
+        assert contents(journal.read()) == expected(11, 30)
+
+
+def test_a_reader_that_is_on_its_way_goes_on(tmp_path: Path) -> None:
+    with filled(tmp_path, 60) as journal:
+        journal.sync()
+        cursor = journal.read()
+        assert next(iter(cursor)).position == 1
+        journal.compact(by_last_digit)
+        later = contents(cursor)
+        assert later.items() <= expected(2, 60).items()
+        assert later.items() >= contents(journal.read(1)).items()
+        assert cursor.lost == []
+
+
+def test_a_damaged_segment_is_not_rewritten(tmp_path: Path) -> None:
+    """Rewritten, it would not show what is missing."""
+    with filled(tmp_path, 20) as journal:
+        journal.sync()
+        path = segments(tmp_path)[0]
+        data = path.read_bytes()
+        path.write_bytes(data[:60] + b"?" + data[61:])
+        journal.compact(lambda record: "one key")
+        assert path.read_bytes()[60:61] == b"?"
+        cursor = journal.read()
+        assert {20} < contents(cursor).keys()
+        assert cursor.lost[0].first == 1
