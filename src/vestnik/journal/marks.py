@@ -105,4 +105,6 @@ class Marks(MutableMapping[str, int]):
 
 
 def _entry(name: str, value: int) -> Entry:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"the mark {name} would need more than 64 bits")
     return SET, 0, NUMBER.pack(value) + name.encode()
