@@ -49,16 +49,24 @@ class BrokerCore:
     """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin.
 
     What its clients publish goes further once it is stored: a broker that crashes and is given what was `stored` does
-    not number other events as it did those that others have seen.
+    not number other events as it did those that others have seen. One that stores nothing begins each life with a
+    `first_seq` that it has not come to before.
     """
 
-    def __init__(self, name: NodeId, router: Router, sweep: float = FOREVER, stored: Iterable[Append] = ()) -> None:
+    def __init__(
+        self,
+        name: NodeId,
+        router: Router,
+        sweep: float = FOREVER,
+        stored: Iterable[Append] = (),
+        first_seq: int = 1,
+    ) -> None:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._acceptance = Acceptance(name)
+        self._acceptance = Acceptance(name, first_seq)
         self._arrivals = Arrivals()
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()

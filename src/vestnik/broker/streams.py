@@ -9,13 +9,14 @@ from vestnik.model.streams import STREAMS, WINDOW, Recent
 
 
 class Acceptance:
-    """Gives events their stream and seq, and knows those that a source has published before.
+    """Gives events their stream and seq, from `first` on, and knows those that a source has published before.
 
     The last seq of a source is kept for good: others know the stream by it.
     """
 
-    def __init__(self, broker: str) -> None:
+    def __init__(self, broker: str, first: int = 1) -> None:
         self._broker = broker
+        self._before = first - 1
         self._last: dict[str, int] = {}
         self._ids: Recent[str, OrderedDict[str, None]] = Recent(STREAMS)
 
@@ -37,5 +38,5 @@ class Acceptance:
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        seq = self._last[event.source] = self._last.get(event.source, 0) + 1
+        seq = self._last[event.source] = self._last.get(event.source, self._before) + 1
         return event.replace(stream=(self._broker, event.source), seq=seq)

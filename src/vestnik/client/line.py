@@ -13,7 +13,7 @@ from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
 from vestnik.transport.ends import End, Receiver
 from vestnik.wire.frames import VERSION
-from vestnik.wire.messages import Goodbye, Hello, Message, Ping, Pong, Welcome
+from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Welcome
 
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to connect, at most."""
@@ -74,8 +74,10 @@ class Line:
 
     def check(self, what: str) -> None:
         """Raise what ended the line, or that it was not opened."""
+        if isinstance(self._error, TurnedAway):
+            raise self._error
         if self._keeper is None or self._keeper.done():
-            raise self._error or Disconnected(f"{what}: there is no connection; use the client in `async with`")
+            raise Disconnected(f"{what}: there is no connection; use the client in `async with`")
 
     def do(self, acts: Iterable[Act]) -> None:
         """Do what the session wants. What it says while there is no broker, it says again by itself."""
@@ -150,6 +152,9 @@ class Line:
                     end.send(Pong())
                 case Pong():
                     pass
+                case Notify(deliveries):
+                    for delivery in deliveries:  # one by one: a subscription may be paused in between
+                        self.do(self._session.handle(Notify((delivery,)), time.time()))
                 case _:
                     self.do(self._session.handle(message, time.time()))
         end.flush()

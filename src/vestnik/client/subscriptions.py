@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Subscription(AsyncIterator[Notification]):
     """What was subscribed to. Iterate over it, or `get` from it; `async with` unsubscribes at the end.
 
-    At most `limit` notifications wait to be taken. What happens with more is its `overflow`: `block` lets the broker
-    keep them and fetches them later, `drop-oldest` leaves a gap, `disconnect` ends the subscription.
+    When `limit` notifications wait to be taken, what happens with more is its `overflow`: `block` lets the broker keep
+    them and fetches them later, `drop-oldest` leaves a gap, `disconnect` ends the subscription.
     """
 
     def __init__(self, bus: Bus, name: str, wanted: Filter, limit: int, overflow: Overflow, handback: object) -> None:
@@ -87,8 +87,11 @@ class Subscription(AsyncIterator[Notification]):
     def give(self, event: Event, number: int, subscriptions: tuple[str, ...]) -> None:
         """A notification has come."""
         waiting = self._waiting
-        if len(waiting.items) >= self._limit and self._overflow != "block":
-            self._drop_oldest() if self._overflow == "drop-oldest" else self._disconnect()
+        if len(waiting.items) >= self._limit and self._overflow == "disconnect":
+            self._disconnect()
+            return
+        if len(waiting.items) >= self._limit and self._overflow == "drop-oldest":
+            self._drop_oldest()
         gap, self._gap = self._gap, None
         waiting.put(Notification(event, number, subscriptions, False, gap, self.handback))
         if len(waiting.items) >= self._limit and self._overflow == "block" and not self._is_paused:

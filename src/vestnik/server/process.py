@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
@@ -28,6 +29,7 @@ class Broker:
     def __init__(self, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
         self.settings = settings
         self._say = say
+        self.address = ""  # where it listens
         self._server: asyncio.Server | None = None
         self._joins: list[asyncio.Task[None]] = []
 
@@ -35,10 +37,12 @@ class Broker:
         settings = self.settings
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4)
-        core = BrokerCore(settings.name, kind(make_strategy(settings.routing), leases), settings.sweep)
+        router = kind(make_strategy(settings.routing), leases)
+        core = BrokerCore(settings.name, router, settings.sweep, first_seq=time.time_ns() // 1000)
         self.host = BrokerHost(core, settings.way_of_routing, takes_clients=settings.role != "router")
         self._server = await listen(self.host, *settings.listen)
         self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]
+        self.address = address(self._server.sockets[0].getsockname())
         self._say(f"listening on {self.address}")
         return self
 
@@ -50,12 +54,6 @@ class Broker:
         await asyncio.gather(*self._joins, return_exceptions=True)
         self.host.close()
         await self._server.wait_closed()
-
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        assert self._server is not None
-        return address(self._server.sockets[0].getsockname())
 
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while that fails."""

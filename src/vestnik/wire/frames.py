@@ -20,6 +20,7 @@ LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a message."""
 
 _LENGTH: Final = 4
+_UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 
 
 class _Publish(Struct, array_like=True, tag=32):
@@ -89,7 +90,7 @@ class Reader:
             message = self._decode(body)
         except FilterError as error:
             return Malformed(str(error), request=_request_of(_decode_any(body)))
-        except (DecodeError, InvalidEvent, RecursionError) as error:
+        except _UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
         return _published(message) if isinstance(message, _Publish) else message
 
@@ -109,7 +110,7 @@ def _published(message: _Publish) -> Publish:
         try:
             packed = _decode_any(raw)
             events.append(unpack(packed))
-        except (DecodeError, InvalidEvent, RecursionError) as error:
+        except _UNREADABLE as error:
             refused.append(Refusal(_id_of(packed), str(error)))
     return Publish(tuple(events), tuple(refused), request=message.request)
 

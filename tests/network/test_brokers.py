@@ -1,0 +1,161 @@
+"""Brokers behind sockets: with each other, and with strangers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from network.worlds import broker, client, quote, taken, until
+from vestnik import Event
+from vestnik.errors import InvalidSettings, TurnedAway, UnknownStrategy
+from vestnik.transport.addresses import read_address
+from vestnik.wire.frames import VERSION, Reader, frame
+from vestnik.wire.messages import Forward, Goodbye, Hello, Message, Ping, Pong, Publish, Welcome
+
+
+async def talk(address: str, *data: bytes, wait: bool = True) -> list[Message]:
+    """What a broker says to somebody who sends these bytes, until it closes the connection."""
+    host, port = read_address(address)
+    reader, writer = await asyncio.open_connection(host, port)
+    for piece in data:
+        writer.write(piece)
+        await writer.drain()
+    if not wait:
+        writer.write_eof()
+    async with asyncio.timeout(20):
+        said = await reader.read()
+    writer.close()
+    return list(Reader().read(said))
+
+
+async def test_events_cross_brokers_to_where_they_are_wanted() -> None:
+    async with (
+        broker("b1") as b1,
+        broker("b2", (b1,)) as b2,
+        broker("b3", (b2,)) as b3,
+        client(b1) as p,
+        client(b3) as c,
+    ):
+        subscription = await c.subscribe("price > 10")
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        await p.publish_many([quote(price) for price in range(20)])
+        assert await taken(subscription, 9) == list(range(11, 20))
+
+
+async def test_a_link_comes_again_when_the_neighbour_does() -> None:
+    b1 = await broker("b1").__aenter__()
+    listen = read_address(b1.address)
+    async with broker("b2", (b1,)) as b2, client(b2) as c:
+        subscription = await c.subscribe("price > 0")
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        await b1.__aexit__()
+        await until(lambda: not b2.host.guests[1:])
+        async with broker("b1", listen=listen) as again, client(again) as p:
+            await until(lambda: len(again.host.core.router.subscriptions) == 1)
+            await p.publish(quote(7))
+            assert await taken(subscription, 1) == [7]
+
+
+async def test_a_client_goes_on_when_its_broker_is_back() -> None:
+    first = await broker("b").__aenter__()
+    listen = read_address(first.address)
+    async with client(first, "c") as c:
+        subscription = await c.subscribe("price > 0")
+        await c.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        await first.__aexit__()
+        await until(lambda: not c.is_connected)
+        waiting = asyncio.create_task(c.publish(quote(2)))
+        async with broker("b", listen=listen):
+            await waiting
+            notification = await subscription.get(20)
+            assert notification.event.data["price"] == 2 and notification.number == 2
+            assert notification.gap is not None and notification.gap.lost is None
+
+
+async def test_other_ways_of_routing_are_not_joined() -> None:
+    said: list[str] = []
+    async with broker("b1", routing="covering") as b1:
+        b2 = broker("b2", (b1,), routing="merging")
+        b2._say = said.append
+        async with b2:
+            await until(lambda: any("routes by covering, not by merging" in text for text in said))
+            assert b1.host.guests == [] == b2.host.guests
+
+
+async def test_a_router_takes_no_clients() -> None:
+    async with broker(role="router") as b:
+        with pytest.raises(TurnedAway, match="takes no clients"):
+            async with client(b):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (frame(Ping()), "hello"),
+        (frame(Publish((quote(1),))), "hello"),
+        (frame(Hello(99, "x")), "version"),
+        (frame(Hello(VERSION, "")), "name"),
+        (frame(Hello(VERSION, "b")), "name"),
+        (frame(Hello(VERSION, "x", is_broker=True, routing="magic")), "routing"),
+        (b"GET / HTTP/1.1\r\n\r\n", "frame"),
+        (b"\xff" * 100, "frame"),
+        (b"\x00\x00\x00\x05abcde", "frame"),
+        (b"\x00\x00\x00\x00", "frame"),
+        (frame(Hello(VERSION, "x")) + frame(Forward((quote(1),))), "role"),
+        (frame(Hello(VERSION, "x")) + b"\x00\x00\x00\x01\xc1", "frame"),
+    ],
+)
+async def test_strangers_are_told_why_they_are_sent_away(data: bytes, code: str) -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        *_, last = await talk(b.address, data)
+        assert isinstance(last, Goodbye) and last.code == code
+        await until(lambda: len(b.host.guests) == 1)
+        await c.publish(quote(1))
+        assert await taken(subscription, 1) == [1], "others do not notice"
+
+
+async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.host.HELLO_WITHIN", 0.05)
+    async with broker() as b:
+        assert [message.code for message in await talk(b.address) if isinstance(message, Goodbye)] == ["silence"]
+        (goodbye,) = await talk(b.address, frame(Hello(VERSION, "x"))[:5])
+        assert isinstance(goodbye, Goodbye) and goodbye.code == "silence"
+
+
+async def test_half_a_message_and_then_nothing_is_no_harm() -> None:
+    async with broker() as b:
+        hello = frame(Hello(VERSION, "x"))
+        (welcome,) = await talk(b.address, hello, frame(Publish((quote(1),)))[:20], wait=False)
+        assert welcome == Welcome(VERSION, "b")
+        await until(lambda: b.host.guests == [] and b.host.core.clients == {})
+
+
+async def test_pings_are_answered() -> None:
+    async with broker() as b:
+        said = await talk(b.address, frame(Hello(VERSION, "x")) + frame(Ping()), wait=False)
+        assert said == [Welcome(VERSION, "b"), Pong()]
+
+
+async def test_an_event_that_is_none_is_refused_alone() -> None:
+    async with broker() as b:
+        good = Event("t", {"x": 1}, source="s", id="good")
+        message = frame(Publish((good,), request=1)).replace(b"\xa4good", b"\xa4\xff\xff\xff\xff")
+        said = await talk(b.address, frame(Hello(VERSION, "x")) + message, wait=False)
+        assert len(said) == 2 and "refused" in repr(said[1]) and "Refusal" in repr(said[1])
+
+
+def test_settings_that_cannot_be() -> None:
+    with pytest.raises(UnknownStrategy, match="magic"):
+        broker(routing="magic")
+    with pytest.raises(InvalidSettings, match="root"):
+        broker(routing="hierarchical covering")
+    with pytest.raises(InvalidSettings, match="role"):
+        broker(role="king")
+    with pytest.raises(InvalidSettings, match="name"):
+        broker("")
+    with pytest.raises(InvalidSettings, match="lease"):
+        broker(lease=1.0, sweep=5.0)

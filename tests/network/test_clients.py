@@ -1,0 +1,173 @@
+"""What clients do, against a broker behind a socket."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import vestnik
+from network.worlds import broker, client, quote, taken, until
+from vestnik.client.notifications import Gap, Notification
+from vestnik.errors import Disconnected, InvalidAddress, NotAccepted, TurnedAway, Unreachable
+from vestnik.transport.addresses import read_address
+
+
+async def test_a_subscriber_is_notified_of_what_it_wants_and_of_nothing_else() -> None:
+    async with broker() as b, client(b, "p") as p, client(b, "c") as c:
+        dear = await c.subscribe("type IS market AND price > 10", handback="dear")
+        cheap = await c.subscribe("price < 13", name="cheap")
+        await p.publish_many([quote(price, source="feed") for price in (5, 12, 20)])
+        notifications = [await dear.get(10) for _ in range(2)]
+        assert [n.event.data["price"] for n in notifications] == [12, 20]
+        assert [n.number for n in notifications] == [1, 2]
+        assert sorted(notifications[0].subscriptions) == ["cheap", dear.name]
+        assert (notifications[0].handback, notifications[0].gap, notifications[0].replayed) == ("dear", None, False)
+        assert {n.event.stream for n in notifications} == {("b", "feed")}
+        assert (notifications[1].event.seq or 0) - (notifications[0].event.seq or 0) == 1
+        assert await taken(cheap, 2) == [5, 12]
+        assert dear.try_get() is None
+        with pytest.raises(TimeoutError):
+            await dear.get(0.05)
+
+
+async def test_unacknowledged_events_come_too() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        for price in range(1, 500):
+            await p.publish(quote(price), durable=False)
+        assert await taken(subscription, 499) == list(range(1, 500))
+
+
+async def test_iteration_ends_when_the_subscription_does() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        await c.publish_many([quote(1), quote(2)])
+        await until(lambda: len(subscription._waiting.items) == 2)
+        await subscription.unsubscribe()
+        await subscription.unsubscribe()
+        await c.publish(quote(3))
+        assert [n.event.data["price"] async for n in subscription] == [1, 2]
+        with pytest.raises(Disconnected, match="is over"):
+            await subscription.get(1)
+
+
+async def test_a_filter_is_changed_in_place() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 10")
+        await c.publish(quote(20))
+        await subscription.change("price < 10")
+        await c.publish_many([quote(30), quote(3)])
+        assert await taken(subscription, 2) == [20, 3]
+        assert str(subscription.filter) == "price < 10"
+
+
+async def test_callbacks_are_called_one_after_another() -> None:
+    async with broker() as b, client(b) as c:
+        seen: list[Notification] = []
+
+        async def slowly(notification: Notification) -> None:
+            await asyncio.sleep(0.001)
+            seen.append(notification)
+
+        await c.subscribe("price > 0", slowly)
+        at_once: list[Notification] = []
+        await c.subscribe("price > 0", at_once.append)
+        await c.publish_many([quote(1), quote(2), quote(3)])
+        await until(lambda: len(seen) == 3)
+        assert [n.number for n in seen] == [n.number for n in at_once] == [1, 2, 3]
+
+
+async def test_what_is_not_taken_is_kept_by_the_broker_and_fetched_later() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("price > 0", queue=10)
+        other = await c.subscribe("price > 0")
+        await p.publish_many([quote(price) for price in range(1, 301)])
+        assert await taken(other, 300) == list(range(1, 301)), "the slow one holds up nobody"
+        assert len(subscription._waiting.items) == 10
+        assert await taken(subscription, 300) == list(range(1, 301))
+
+
+async def test_the_oldest_are_dropped_where_that_is_wanted_and_it_is_said() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0", queue=3, overflow="drop-oldest")
+        await c.publish_many([quote(price) for price in range(1, 11)])
+        await until(lambda: subscription.dropped == 7)
+        first, *rest = subscription.fetch()
+        assert (first.event.data["price"], first.gap) == (8, Gap(7, "they were not taken: at most 3 wait"))
+        assert [(n.event.data["price"], n.gap) for n in rest] == [(9, None), (10, None)]
+
+
+async def test_a_subscription_ends_where_that_is_wanted() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0", queue=3, overflow="disconnect")
+        await c.publish_many([quote(price) for price in range(1, 11)])
+        assert await taken(subscription, 3) == [1, 2, 3]
+        with pytest.raises(Disconnected, match="more than 3 were not taken"):
+            await subscription.get(10)
+        await until(lambda: not b.host.core.clients[c.name].subscriptions)
+
+
+async def test_publications_outside_of_what_was_advertised_are_refused() -> None:
+    async with broker(advertisements=True) as b, client(b) as p:
+        with pytest.raises(NotAccepted, match="outside of what this client advertised"):
+            await p.publish(quote(5, id="e1"))
+        name = await p.advertise("type IS market.quote")
+        await p.publish(quote(5))
+        await p.unadvertise(name)
+        with pytest.raises(NotAccepted, match=r"1 of 1 events .* e2:"):
+            await p.publish(quote(5, id="e2"))
+
+
+async def test_wrong_use_is_refused_with_the_reason() -> None:
+    async with broker() as b, client(b) as c:
+        with pytest.raises(vestnik.FilterSyntaxError):
+            await c.subscribe("price >")
+        with pytest.raises(ValueError, match="overflow"):
+            await c.subscribe("price > 1", overflow="never")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="queue"):
+            await c.subscribe("price > 1", queue=0)
+        await c.subscribe("price > 1", name="s")
+        with pytest.raises(ValueError, match="has a subscription s"):
+            await c.subscribe("price > 1", name="s")
+    with pytest.raises(Disconnected, match="async with"):
+        await c.publish(quote(1))
+    with pytest.raises(Disconnected, match="async with"):
+        await vestnik.connect(b.address).subscribe("price > 1")
+
+
+async def test_where_there_is_no_broker() -> None:
+    async with broker() as b:
+        address = b.address
+    with pytest.raises(Unreachable, match="vestnik serve starts one"):
+        async with vestnik.connect(address, timeout=0.3):
+            pass
+
+
+async def test_a_second_connection_takes_the_name_over() -> None:
+    async with broker() as b, client(b, "c") as old:
+        subscription = await old.subscribe("price > 0")
+        async with client(b, "c"):
+            with pytest.raises(TurnedAway, match="taken-over"):
+                await subscription.get(10)
+            with pytest.raises(TurnedAway, match="taken-over"):
+                await old.publish(quote(1))
+
+
+async def test_the_environment_says_where_the_broker_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with broker() as b:
+        monkeypatch.setenv("VESTNIK_URL", f"vestnik://{b.address}")
+        monkeypatch.setenv("VESTNIK_NAME", "from-the-environment")
+        async with vestnik.connect() as c:
+            assert c.name == "from-the-environment" and c.is_connected
+
+
+@pytest.mark.parametrize("text", ["", "http://x:1", "vestnik://", "h:port", "h:99999", "vestnik://h/path", "u@h"])
+def test_addresses_that_are_none(text: str) -> None:
+    with pytest.raises(InvalidAddress, match="expected vestnik://HOST:PORT"):
+        read_address(text)
+
+
+def test_addresses() -> None:
+    assert read_address("h") == read_address("vestnik://h:8020/") == ("h", 8020)
+    assert str(read_address("[::1]:5")) == "[::1]:5" and read_address("[::1]:5") == ("::1", 5)

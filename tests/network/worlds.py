@@ -1,0 +1,43 @@
+"""Brokers and clients over real sockets, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import vestnik
+from vestnik import Event
+from vestnik.client.bus import Bus
+from vestnik.client.subscriptions import Subscription
+from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
+from vestnik.transport.addresses import Address, read_address
+
+ANYWHERE = Address("127.0.0.1", 0)
+
+
+def broker(name: str = "b", join: tuple[Broker, ...] = (), **settings: Any) -> Broker:
+    """A broker on a free port, and a neighbour of others."""
+    addresses = tuple(read_address(other.address) for other in join)
+    return Broker(Settings(name=name, listen=settings.pop("listen", ANYWHERE), join=addresses, **settings))
+
+
+def client(at: Broker, name: str | None = None, **options: Any) -> Bus:
+    return vestnik.connect(at.address, name=name, **options)
+
+
+def quote(price: float, **envelope: Any) -> Event:
+    return Event("market.quote", {"price": price}, **envelope)
+
+
+async def taken(subscription: Subscription, count: int) -> list[Any]:
+    """The prices in the next notifications."""
+    return [(await subscription.get(10)).event.data["price"] for _ in range(count)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that will be."""
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
