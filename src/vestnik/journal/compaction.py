@@ -39,23 +39,23 @@ def newest(records: Iterable[Record], key: Key) -> dict[Hashable, int]:
 
 
 def rewrite(segment: Segment, keep: Keep) -> Segment | None:
-    """A file beside that of `segment` with what `keep` is true of; None where that is all, or it was dropped meanwhile.
+    """A file beside that of `segment` with what `keep` is true of: durable, and to be renamed to the other.
 
-    It is durable, and takes the place of the other when it is renamed to it. Where the segment turns out to be damaged
-    it is left alone: rewritten, it would not show that anything is missing.
+    None where the segment was dropped meanwhile, and where it turns out to be damaged: rewritten, it would not show
+    that anything is missing.
     """
     path = segment.path.with_name(segment.path.name + UNFINISHED)
     rewritten = Segment(path, new_mark(), segment.first, segment.first - 1, is_sparse=True)
-    is_better = False
+    is_whole = False
     try:
-        segment.is_damaged = _copy(segment, rewritten, keep) < segment.count
-        is_better = rewritten.count < segment.count and not segment.is_damaged
+        is_whole = _copy(segment, rewritten, keep) == segment.count
+        segment.is_damaged = not is_whole
     except FileNotFoundError:
         return None
     finally:
-        if not is_better:
+        if not is_whole:
             path.unlink(missing_ok=True)
-    return rewritten if is_better else None
+    return rewritten if is_whole else None
 
 
 def _copy(segment: Segment, to: Segment, keep: Keep) -> int:

@@ -204,7 +204,9 @@ class Journal:
 
         saved = Compacted(0, 0, 0)
         for segment in self._segments[:-1]:
-            if not segment.is_damaged and (rewritten := rewrite(segment, keep)):
+            if segment.is_damaged or all(map(keep, self.read(segment.first - 1, segment.last))):
+                continue
+            if rewritten := rewrite(segment, keep):
                 saved += self._replace(segment, rewritten)
         sync_directory(self._directory)
         return saved
