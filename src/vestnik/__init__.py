@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vestnik.client.connect import connect
+    from vestnik.client.sync import connect_sync
     from vestnik.errors import (
         FilterError,
         FilterSyntaxError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from vestnik.model.parser import Limits
     from vestnik.model.templates import ANY
     from vestnik.model.typed import TypedEvent
+    from vestnik.services.local import LocalBus
 
 __version__ = "0.1.0"
 __all__ = [
@@ -35,12 +37,14 @@ __all__ = [
     "InvalidEvent",
     "InvalidIndex",
     "Limits",
+    "LocalBus",
     "MissingExtra",
     "PatternError",
     "TypedEvent",
     "UnknownKind",
     "VestnikError",
     "connect",
+    "connect_sync",
 ]
 
 _HOMES = {
@@ -48,8 +52,10 @@ _HOMES = {
     "Event": "vestnik.model.events",
     "Filter": "vestnik.model.filters",
     "Limits": "vestnik.model.parser",
+    "LocalBus": "vestnik.services.local",
     "TypedEvent": "vestnik.model.typed",
     "connect": "vestnik.client.connect",
+    "connect_sync": "vestnik.client.sync",
 }
 
 

@@ -24,10 +24,16 @@ SLOWEST_RETRY: Final = 5.0
 
 
 class Broker:
-    """Enter it to let it run. `say` is told what people may want to know."""
+    """Enter it to let it run. `say` is told what people may want to know.
 
-    def __init__(self, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
+    One that does not listen is for clients in its own process, and for neighbours that it joins.
+    """
+
+    def __init__(
+        self, settings: Settings, say: Callable[[str], None] = lambda _: None, *, listens: bool = True
+    ) -> None:
         self.settings = settings
+        self._listens = listens
         self._say = say
         self.address = ""  # where it listens
         self._server: asyncio.Server | None = None
@@ -40,20 +46,22 @@ class Broker:
         router = kind(make_strategy(settings.routing), leases)
         core = BrokerCore(settings.name, router, settings.sweep, first_seq=time.time_ns() // 1000)
         self.host = BrokerHost(core, settings.way_of_routing, takes_clients=settings.role != "router")
-        self._server = await listen(self.host, *settings.listen)
+        if self._listens:
+            self._server = await listen(self.host, *settings.listen)
+            self.address = address(self._server.sockets[0].getsockname())
+            self._say(f"listening on {self.address}")
         self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]
-        self.address = address(self._server.sockets[0].getsockname())
-        self._say(f"listening on {self.address}")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         for task in self._joins:
             task.cancel()
         await asyncio.gather(*self._joins, return_exceptions=True)
         self.host.close()
-        await self._server.wait_closed()
+        if self._server is not None:
+            await self._server.wait_closed()
 
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while that fails."""

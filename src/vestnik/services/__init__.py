@@ -1,0 +1,1 @@
+"""Compositions: a broker inside a program."""

@@ -1,0 +1,57 @@
+"""A broker and its clients in one process, without sockets."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Self
+
+from vestnik.client.bus import Bus
+from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
+from vestnik.transport.addresses import Address, read_address
+from vestnik.transport.ends import End, Receiver
+from vestnik.transport.memory import pair
+
+HERE = "this process"
+
+
+class LocalBus(Bus):
+    """A client of a broker of its own, for one process or for tests; `client` gives it further clients.
+
+    With `join`, the address of a broker elsewhere, the two are neighbours, and events go to and fro.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        join: str | None = None,
+        routing: str = "merging",
+        advertisements: bool = False,
+    ) -> None:
+        super().__init__(self._reach, HERE, name=name)
+        neighbours: tuple[Address, ...] = () if join is None else (read_address(join),)
+        settings = Settings(
+            name=f"local-{secrets.token_hex(8)}", join=neighbours, routing=routing, advertisements=advertisements
+        )
+        self._broker = Broker(settings, listens=False)
+
+    def client(self, name: str | None = None) -> Bus:
+        """Another client of the same broker, for `async with`."""
+        return Bus(self._reach, HERE, name=name)
+
+    async def __aenter__(self) -> Self:
+        await self._broker.__aenter__()
+        try:
+            return await super().__aenter__()
+        except BaseException:
+            await self._broker.__aexit__()
+            raise
+
+    async def close(self) -> None:
+        await super().close()
+        await self._broker.__aexit__()
+
+    async def _reach(self, receiver: Receiver) -> End:
+        end, _ = pair(receiver, self._broker.host, (self.name, self._broker.settings.name))
+        return end

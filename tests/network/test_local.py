@@ -1,0 +1,97 @@
+"""Brokers inside a program, and the synchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+import vestnik
+from network.worlds import broker, client, quote, taken, until
+from vestnik import LocalBus
+from vestnik.client.notifications import Notification
+from vestnik.errors import Disconnected, NotAccepted, Unreachable
+
+
+async def test_one_process_needs_no_sockets() -> None:
+    async with LocalBus() as bus, bus.client("other") as other:
+        subscription = await other.subscribe("price > 10")
+        await bus.publish_many([quote(5), quote(50)])
+        await bus.publish(quote(60), durable=False)
+        assert await taken(subscription, 2) == [50, 60]
+        await subscription.unsubscribe()
+
+
+async def test_local_clients_are_held_to_what_they_advertise() -> None:
+    async with LocalBus(advertisements=True) as bus:
+        with pytest.raises(NotAccepted, match="advertised"):
+            await bus.publish(quote(5))
+
+
+async def test_a_broker_inside_a_program_has_an_uplink() -> None:
+    async with broker() as b, client(b) as far, LocalBus(join=b.address) as near:
+        here, there = await near.subscribe("price > 10"), await far.subscribe("price < 10")
+        await until(lambda: len(b.host.core.router.subscriptions) == 2)
+        await until(lambda: len(near._broker.host.core.router.subscriptions) == 2)
+        await far.publish(quote(50))
+        await near.publish(quote(5))
+        assert await taken(here, 1) == [50] and await taken(there, 1) == [5]
+
+
+class Served:
+    """A broker on a thread of its own."""
+
+    def __enter__(self) -> str:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._broker = broker()
+        asyncio.run_coroutine_threadsafe(self._broker.__aenter__(), self._loop).result()
+        return self._broker.address
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._broker.__aexit__(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def test_the_synchronous_client() -> None:
+    with Served() as address, vestnik.connect_sync(address, name="sync") as bus:
+        assert bus.name == "sync"
+        with bus.subscribe("price > 10", handback=7) as subscription:
+            bus.publish_many([quote(5), quote(50)])
+            bus.publish(quote(60), durable=False)
+            first = subscription.get(10)
+            assert (first.event.data["price"], first.number, first.handback) == (50, 1, 7)
+            assert next(subscription).number == 2
+            assert subscription.try_get() is None and subscription.fetch() == []
+            subscription.change("price < 10")
+            assert str(subscription.filter) == "price < 10"
+            with pytest.raises(TimeoutError):
+                subscription.get(0.01)
+        assert list(subscription) == []
+        called = threading.Event()
+        seen: list[Notification] = []
+
+        def callback(notification: Notification) -> None:
+            seen.append(notification)
+            called.set()
+
+        bus.subscribe("price > 10", callback)
+        bus.publish(quote(70))
+        assert called.wait(10) and seen[0].event.data["price"] == 70
+        name = bus.advertise("price > 0")
+        bus.unadvertise(name)
+    with pytest.raises(Disconnected, match="`with`"):
+        bus.publish(quote(1))
+
+
+def test_the_synchronous_client_without_a_broker() -> None:
+    with Served() as address:
+        pass
+    before = threading.active_count()
+    with pytest.raises(Unreachable), vestnik.connect_sync(address, timeout=0.2):
+        pass
+    assert threading.active_count() == before
