@@ -3,6 +3,8 @@
 In a `python` block, an expression with a trailing `# -> text` must have that repr. The blocks of one file run in
 order and share their names.
 
+Where a page connects to a broker, there is one, and VESTNIK_URL says where.
+
 In a `console` block, what follows `$ vestnik ...` is the output expected of it, both streams; a line `...` stands for
 any lines. `$ cat FILE` shows a file that the commands after it read, `< FILE` at their end gives it to them as
 standard input, `$ echo $?` is the exit code of the last one.
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +73,18 @@ def run_python(block: Block, page: str, names: dict[str, object]) -> None:
         value = eval(compile(ast.Expression(statement.value), page, "eval"), names)
         assert repr(value) == promise, f"{page}:{where}"
     assert not expected, f"{page}: a promise belongs at the end of a statement: {expected}"
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """A broker, and where it is."""
+    command = [VESTNIK, "serve", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stderr is not None
+        try:
+            yield process.stderr.readline().removeprefix("listening on ").strip()
+        finally:
+            process.terminate()
 
 
 class Command(NamedTuple):
@@ -148,10 +163,13 @@ def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_python_examples(path: Path) -> None:
+def test_python_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {"__name__": "__example__"}
-    for block in blocks(path.read_text(encoding="utf-8"), "python"):
-        run_python(block, str(path.relative_to(ROOT)), names)
+    text = path.read_text(encoding="utf-8")
+    with served() if "vestnik.connect" in text else nullcontext("") as address:
+        monkeypatch.setenv("VESTNIK_URL", address)
+        for block in blocks(text, "python"):
+            run_python(block, str(path.relative_to(ROOT)), names)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -91,23 +91,23 @@ async def test_a_router_takes_no_clients() -> None:
                 pass
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (frame(Ping()), "hello"),
-        (frame(Publish((quote(1),))), "hello"),
-        (frame(Hello(99, "x")), "version"),
-        (frame(Hello(VERSION, "")), "name"),
-        (frame(Hello(VERSION, "b")), "name"),
-        (frame(Hello(VERSION, "x", is_broker=True, routing="magic")), "routing"),
-        (b"GET / HTTP/1.1\r\n\r\n", "frame"),
-        (b"\xff" * 100, "frame"),
-        (b"\x00\x00\x00\x05abcde", "frame"),
-        (b"\x00\x00\x00\x00", "frame"),
-        (frame(Hello(VERSION, "x")) + frame(Forward((quote(1),))), "role"),
-        (frame(Hello(VERSION, "x")) + b"\x00\x00\x00\x01\xc1", "frame"),
-    ],
-)
+STRANGERS = {
+    "ping first": (frame(Ping()), "hello"),
+    "publish first": (frame(Publish(())), "hello"),
+    "another version": (frame(Hello(99, "x")), "version"),
+    "no name": (frame(Hello(VERSION, "")), "name"),
+    "the broker's name": (frame(Hello(VERSION, "b")), "name"),
+    "another routing": (frame(Hello(VERSION, "x", is_broker=True, routing="magic")), "routing"),
+    "HTTP": (b"GET / HTTP/1.1\r\n\r\n", "frame"),
+    "too large": (b"\xff" * 100, "frame"),
+    "garbage": (b"\x00\x00\x00\x05abcde", "frame"),
+    "nothing": (b"\x00\x00\x00\x00", "frame"),
+    "not for clients": (frame(Hello(VERSION, "x")) + frame(Forward(())), "role"),
+    "garbage later": (frame(Hello(VERSION, "x")) + b"\x00\x00\x00\x01\xc1", "frame"),
+}
+
+
+@pytest.mark.parametrize(("data", "code"), STRANGERS.values(), ids=STRANGERS)
 async def test_strangers_are_told_why_they_are_sent_away(data: bytes, code: str) -> None:
     async with broker() as b, client(b) as c:
         subscription = await c.subscribe("price > 0")
