@@ -1,0 +1,161 @@
+"""The synchronous client: the asynchronous one on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, Self, TypeVar
+
+from vestnik.client.bus import Bus
+from vestnik.client.connect import connect
+from vestnik.client.notifications import Notification, Overflow
+from vestnik.client.subscriptions import Subscription
+from vestnik.errors import Disconnected
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.session.checking import Checking
+
+Result = TypeVar("Result")
+
+
+class SyncBus:
+    """As `Bus`, for `with`. It may be used from several threads; callbacks are called on its own."""
+
+    def __init__(self, make: Callable[[], Bus]) -> None:
+        self._make = make
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="vestnik", daemon=True)
+        self._thread.start()
+        try:
+            self._bus = self.run(self._open())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave: what was published is sent, subscriptions end."""
+        if self._loop is not None:
+            self.run(self._bus.close())
+            self._stop()
+
+    @property
+    def name(self) -> str:
+        return self._bus.name
+
+    def publish(self, event: Event, *, durable: bool = True) -> None:
+        self.run(self._bus.publish(event, durable=durable))
+
+    def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
+        self.run(self._bus.publish_many(events, durable=durable))
+
+    def subscribe(
+        self,
+        wanted: Filter | str,
+        callback: Callable[[Notification], None] | None = None,
+        *,
+        name: str | None = None,
+        queue: int = 1000,
+        overflow: Overflow = "block",
+        handback: object = None,
+        checking: Checking | None = None,
+    ) -> SyncSubscription:
+        made = self._bus.subscribe(
+            wanted, callback, name=name, queue=queue, overflow=overflow, handback=handback, checking=checking
+        )
+        return SyncSubscription(self, self.run(made))
+
+    def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
+        return self.run(self._bus.advertise(offered, name=name))
+
+    def unadvertise(self, name: str) -> None:
+        self.run(self._bus.unadvertise(name))
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do `work` on the thread of this client."""
+        if self._loop is None:
+            work.close()
+            raise Disconnected("there is no connection; use the client in `with`")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _open(self) -> Bus:
+        return await self._make().__aenter__()
+
+    def _stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+
+
+class SyncSubscription(Iterator[Notification]):
+    """As `Subscription`, for `for` and `with`."""
+
+    def __init__(self, bus: SyncBus, subscription: Subscription) -> None:
+        self._bus = bus
+        self._subscription = subscription
+
+    @property
+    def name(self) -> str:
+        return self._subscription.name
+
+    @property
+    def filter(self) -> Filter:
+        return self._subscription.filter
+
+    def __iter__(self) -> SyncSubscription:
+        return self
+
+    def __next__(self) -> Notification:
+        found = self._bus.run(_next(self._subscription))
+        if found is None:
+            raise StopIteration
+        return found
+
+    def get(self, timeout: float | None = None) -> Notification:
+        return self._bus.run(self._subscription.get(timeout))
+
+    def try_get(self) -> Notification | None:
+        return self._bus.run(_try_get(self._subscription))
+
+    def fetch(self) -> list[Notification]:
+        return self._bus.run(_fetch(self._subscription))
+
+    def change(self, wanted: Filter | str) -> None:
+        self._bus.run(self._subscription.change(wanted))
+
+    def unsubscribe(self) -> None:
+        self._bus.run(self._subscription.unsubscribe())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unsubscribe()
+
+
+async def _next(subscription: Subscription) -> Notification | None:
+    return await anext(subscription, None)
+
+
+async def _try_get(subscription: Subscription) -> Notification | None:
+    return subscription.try_get()
+
+
+async def _fetch(subscription: Subscription) -> list[Notification]:
+    return subscription.fetch()
+
+
+def connect_sync(
+    url: str | None = None, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+) -> SyncBus:
+    """A client of the broker at `url`, for `with`; what is left out is taken from the environment, as by `connect`."""
+    return SyncBus(lambda: connect(url, name=name, token=token, timeout=timeout))
