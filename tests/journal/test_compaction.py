@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from journal.journals import SMALL, contents, entries, expected, filled, segments
-from vestnik.journal import Compacted, Journal, Record
+from journal.journals import SMALL, contents, entries, expected, files, filled, put, segments
+from vestnik.journal import Compacted, Journal, Record, Settings
 
 
 def by_last_digit(record: Record) -> int | None:
@@ -21,6 +21,7 @@ def test_positions_stay_and_what_has_no_key_stays(tmp_path: Path) -> None:
         wanted = {p for p in range(1, 61) if p % 10 == 0 or p > 50 or p >= active}
         assert kept == {position: entry for position, entry in expected(1, 60).items() if position in wanted}
         assert (saved.records, saved.size) == (60 - len(wanted), size - journal.size)
+        assert str(saved).startswith(f"{saved.records} records and {saved.size:,} bytes less, by rewriting ")
         assert journal.compact(by_last_digit) == Compacted(0, 0, 0)
     with Journal.open(tmp_path, SMALL) as journal:
         assert journal.recovery.is_clean
@@ -56,6 +57,42 @@ def test_a_reader_that_is_on_its_way_goes_on(tmp_path: Path) -> None:
         assert later.items() <= expected(2, 60).items()
         assert later.items() >= contents(journal.read(1)).items()
         assert cursor.lost == []
+
+
+def test_small_neighbours_become_one(tmp_path: Path) -> None:
+    with filled(tmp_path, 200) as journal:
+        journal.sync()
+        before = files(tmp_path)
+        journal.compact(lambda record: record.position % 30 or None)
+        after = files(tmp_path)
+        kept = contents(journal.read())
+        assert 1 < len(after) < len(before) / 2
+        assert max(map(len, after.values())) <= 300
+    removed = {name: data for name, data in before.items() if name not in after}
+    put(tmp_path, after | removed)
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == kept
+        assert files(tmp_path) == after
+
+
+def test_neighbours_stay_apart_where_retention_needs_it(tmp_path: Path) -> None:
+    settings = Settings(segment_size=10_000, retain_count=160, retain_age=800_000, held_size=1 << 30, fsync=False)
+    with filled(tmp_path, 150, settings) as journal:
+        for now in range(0, 300_000, 10_000):
+            journal.retain(now)
+        journal.sync()
+        journal.compact(lambda record: record.position % 40)
+        assert max(number for number, _ in _shape(journal, tmp_path)) <= 20 + 2
+        assert max(span for _, span in _shape(journal, tmp_path)) <= 100_000 + 20_000
+
+
+def _shape(journal: Journal, directory: Path) -> list[tuple[int, int]]:
+    """How many records each segment has, and how far their times are apart."""
+    firsts = [int(path.stem) for path in segments(directory)]
+    ends = [first - 1 for first in firsts[1:]] + [journal.last]
+    times = [[record.time for record in journal.read(first - 1, end)] for first, end in zip(firsts, ends, strict=True)]
+    return [(len(some), max(some, default=0) - min(some, default=0)) for some in times]
 
 
 def test_a_damaged_segment_is_not_rewritten(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Rewriting a segment without the records that nobody needs any more."""
+"""Rewriting segments without the records that nobody needs any more."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from vestnik.journal.records import Record, encode_again
 from vestnik.journal.recovery import UNFINISHED
 from vestnik.journal.scan import pieces
 from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, new_mark
+from vestnik.journal.settings import Settings
 
 Key: TypeAlias = Callable[[Record], Hashable | None]
 Keep: TypeAlias = Callable[[Record], bool]
@@ -20,7 +21,7 @@ Keep: TypeAlias = Callable[[Record], bool]
 
 @dataclass(frozen=True)
 class Compacted:
-    """How many `records` and bytes less there are, in how many `segments` that were rewritten."""
+    """How many `records` and bytes less there are, after how many `segments` were rewritten."""
 
     segments: int
     records: int
@@ -30,7 +31,7 @@ class Compacted:
         return Compacted(self.segments + other.segments, self.records + other.records, self.size + other.size)
 
     def __str__(self) -> str:
-        return f"{self.segments:,} segments have {self.records:,} records and {self.size:,} bytes less"
+        return f"{self.records:,} records and {self.size:,} bytes less, by rewriting {self.segments:,} segments"
 
 
 def newest(records: Iterable[Record], key: Key) -> dict[Hashable, int]:
@@ -38,18 +39,38 @@ def newest(records: Iterable[Record], key: Key) -> dict[Hashable, int]:
     return {name: record.position for record in records if (name := key(record)) is not None}
 
 
-def rewrite(segment: Segment, keep: Keep) -> Segment | None:
-    """A file beside that of `segment` with what `keep` is true of: durable, and to be renamed to the other.
+def neighbours(segments: Sequence[Segment], settings: Settings) -> Iterator[list[Segment]]:
+    """Those that lie side by side, were rewritten, and together still make no more than one segment."""
+    group: list[Segment] = []
+    for segment in segments:
+        if not segment.is_sparse or segment.is_damaged or not _fit([*group, segment], settings):
+            yield group
+            group = []
+        if segment.is_sparse and not segment.is_damaged:
+            group.append(segment)
+    yield group
 
-    None where the segment was dropped meanwhile, and where it turns out to be damaged: rewritten, it would not show
+
+def _fit(group: list[Segment], settings: Settings) -> bool:
+    most, oldest = settings.segment_count, settings.segment_age
+    times = [time for segment in group if segment.count for time in (segment.began, segment.latest)]
+    by_size = sum(segment.size - HEADER_SIZE for segment in group) <= settings.segment_size - HEADER_SIZE
+    by_count = most is None or sum(segment.count for segment in group) <= most
+    by_age = oldest is None or not times or max(times) - min(times) <= oldest
+    return by_size and by_count and by_age
+
+
+def rewrite(segments: Sequence[Segment], keep: Keep) -> Segment | None:
+    """A file with what `keep` is true of in `segments`, which are neighbours: durable, and to be renamed to the first.
+
+    None where one of them was dropped meanwhile, and where one turns out to be damaged: rewritten, it would not show
     that anything is missing.
     """
-    path = segment.path.with_name(segment.path.name + UNFINISHED)
-    rewritten = Segment(path, new_mark(), segment.first, segment.first - 1, is_sparse=True)
+    path = segments[0].path.with_name(segments[0].path.name + UNFINISHED)
+    rewritten = Segment(path, new_mark(), segments[0].first, segments[0].first - 1, is_sparse=True)
     is_whole = False
     try:
-        is_whole = _copy(segment, rewritten, keep) == segment.count
-        segment.is_damaged = not is_whole
+        is_whole = _copy(segments, rewritten, keep)
     except FileNotFoundError:
         return None
     finally:
@@ -58,20 +79,28 @@ def rewrite(segment: Segment, keep: Keep) -> Segment | None:
     return rewritten if is_whole else None
 
 
-def _copy(segment: Segment, to: Segment, keep: Keep) -> int:
-    """Write what is kept; how many records there were."""
-    file, number = create(to.path, bytes(HEADER_SIZE)), 0
+def _copy(segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
+    """Write what is kept; whether there was all that should be."""
+    file = create(to.path, bytes(HEADER_SIZE))
     try:
-        with Source(segment.path) as source:
-            for piece in pieces(source, segment.mark, HEADER_SIZE, segment.size):
-                number += len(piece.records)
-                _append(file, to, [record for record in piece.records if keep(record)])
-        to.last = segment.last
+        for segment in segments:
+            segment.is_damaged = _copy_one(segment, file, to, keep) < segment.count
+        to.last = segments[-1].last
         _write_header(to.path, Header(to.mark, to.first, to.last, to.count))
         os.fsync(file)
-        return number
     finally:
         os.close(file)
+    return not any(segment.is_damaged for segment in segments)
+
+
+def _copy_one(segment: Segment, file: int, to: Segment, keep: Keep) -> int:
+    """How many records there were."""
+    number = 0
+    with Source(segment.path) as source:
+        for piece in pieces(source, segment.mark, HEADER_SIZE, segment.size):
+            number += len(piece.records)
+            _append(file, to, [record for record in piece.records if keep(record)])
+    return number
 
 
 def _append(file: int, to: Segment, records: list[Record]) -> None:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
-from vestnik.journal.compaction import Compacted, Key, newest, rewrite
+from vestnik.journal.compaction import Compacted, Keep, Key, neighbours, newest, rewrite
 from vestnik.journal.cursor import FOREVER, Cursor
 from vestnik.journal.disk import make_directory, sync_directory
 from vestnik.journal.lock import Lock
@@ -192,8 +192,9 @@ class Journal:
     def compact(self, key: Key) -> Compacted:
         """Of the records with the same key keep the newest that is committed; those with the key None stay.
 
-        Closed segments are rewritten; positions stay as they are. Where a crash or a full disk (OSError) comes between,
-        each segment is as before or rewritten. It may run in a thread of its own, one at a time.
+        Closed segments are rewritten, and made one where they are small; positions stay as they are. Where a crash or a
+        full disk (OSError) comes between, each is as before or rewritten. It may run in a thread of its own, one at a
+        time.
         """
         latest = newest(self.read(until=self.committed), key)
         held = FOREVER if self._held is None else self._held
@@ -204,11 +205,11 @@ class Journal:
 
         saved = Compacted(0, 0, 0)
         for segment in self._segments[:-1]:
-            if segment.is_damaged or all(map(keep, self.read(segment.first - 1, segment.last))):
-                continue
-            if rewritten := rewrite(segment, keep):
-                saved += self._replace(segment, rewritten)
-        sync_directory(self._directory)
+            if not segment.is_damaged and not all(map(keep, self.read(segment.first - 1, segment.last))):
+                saved += self._rewrite([segment], keep)
+        for group in neighbours(self._segments[:-1], self.settings):
+            if len(group) > 1:
+                saved += self._rewrite(group, lambda record: True)
         return saved
 
     def _start(self) -> None:
@@ -241,12 +242,26 @@ class Journal:
         was_held = self._held is not None and gone[-1].last >= self._held
         self._dropped = Dropped(first, gone[-1].last, was_held or bool(self._dropped and self._dropped.was_held))
 
-    def _replace(self, segment: Segment, rewritten: Segment) -> Compacted:
-        """Put a rewritten segment in the place of the one it was made of, unless that was dropped meanwhile."""
+    def _rewrite(self, segments: Sequence[Segment], keep: Keep) -> Compacted:
+        """Put one segment with what is kept in the place of `segments`, unless some were dropped meanwhile.
+
+        The others go when the new name is durable. A crash before that leaves some which it stands for, too.
+        """
+        rewritten = rewrite(segments, keep)
+        if rewritten is None or not self._replace(segments, rewritten):
+            return Compacted(0, 0, 0)
+        sync_directory(self._directory)
+        for segment in segments[1:]:
+            segment.path.unlink()
+        records, size = sum(one.count for one in segments), sum(one.size for one in segments)
+        return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
+
+    def _replace(self, segments: Sequence[Segment], rewritten: Segment) -> bool:
         with self._state:
-            if segment not in self._segments:
+            if not set(segments) <= set(self._segments):
                 rewritten.path.unlink()
-                return Compacted(0, 0, 0)
-            rewritten.path = rewritten.path.rename(segment.path)
-            self._segments = tuple(rewritten if one is segment else one for one in self._segments)
-        return Compacted(1, segment.count - rewritten.count, segment.size - rewritten.size)
+                return False
+            rewritten.path = rewritten.path.rename(segments[0].path)
+            at = self._segments.index(segments[0])
+            self._segments = (*self._segments[:at], rewritten, *self._segments[at + len(segments) :])
+            return True

@@ -33,13 +33,17 @@ def recover(directory: Path, fsync: bool) -> Found:
     """Read all segments in `directory`.
 
     An unfinished write at the end of the last one is cut off. A segment whose header is damaged is set aside under
-    another name; where other bytes are damaged, they stay, and every reader passes over them.
+    another name; where other bytes are damaged, they stay, and every reader passes over them. What compaction had no
+    time to remove goes: another segment stands for it.
     """
     for path in directory.glob(f"*{SUFFIX}{UNFINISHED}"):
         path.unlink()
     paths = sorted(directory.glob(f"{'[0-9]' * 20}{SUFFIX}"))
     found = Found(first_of(paths[0]) if paths else 1)
     for number, path in enumerate(paths, 1):
+        if first_of(path) < found.next:
+            path.unlink()
+            continue
         _expect(found, first_of(path))
         _take(found, path, first_of(paths[number]) if number < len(paths) else None, fsync)
     return found
