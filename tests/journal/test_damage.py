@@ -10,7 +10,7 @@ import pytest
 
 from journal.journals import SMALL, entry, files, filled, missing, overwrite, put, read_all, segments
 from vestnik.errors import InvalidJournal
-from vestnik.journal import Entry, Journal
+from vestnik.journal import Cut, Entry, Journal
 from vestnik.journal.records import encode
 from vestnik.journal.segments import HEADER_SIZE, LAYOUT, Header
 
@@ -181,6 +181,16 @@ def test_a_payload_that_imitates_a_record_is_never_taken_for_one(tmp_path: Path)
     harm(segments(other)[0], flipped(1), HEADER_SIZE + 8)
     with Journal.open(other, SMALL) as journal:
         assert read_all(journal.read()) == {2: (1, 0, b"after")}
+
+
+def test_what_an_old_file_left_on_the_disk_is_not_taken_for_records(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    old = encode([entry(LAST + 1)], 12345, LAST + 1).data
+    path = segments(tmp_path)[-1]
+    overwrite(path, path.read_bytes() + old)
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.cut == Cut(path.name, len(old), LAST)
+        assert journal.last == LAST
 
 
 def test_what_a_crash_left_of_compaction_is_removed(tmp_path: Path) -> None:
