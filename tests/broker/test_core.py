@@ -8,7 +8,20 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
-from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Drained,
+    Effect,
+    Full,
+    Gone,
+    LinkDown,
+    LinkUp,
+    Note,
+    Send,
+    Tick,
+    Wake,
+)
 from vestnik.model.streams import WINDOW, Arrivals, Recent
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy
@@ -23,6 +36,7 @@ from vestnik.wire.messages import (
     Delivery,
     Forward,
     Interest,
+    Last,
     Malformed,
     Message,
     Notify,
@@ -343,6 +357,17 @@ def test_what_wants_nothing_is_told_to_nobody(strategy: str) -> None:
     assert world.tell("c", Subscribe("s", Filter.none(), request=1)) == [Send("c", Accepted(1))]
     assert world.tell("u", AdminS(add=(Interest(Filter.none()),))) == []
     assert world.tell("c", Unsubscribe("s", request=2)) == [Send("c", Accepted(2))]
+
+
+def test_a_client_that_is_full_is_told_later_how_far_the_numbers_have_come() -> None:
+    world = World()
+    world.tell("c", Subscribe("s", ACME, keep=9, afresh=7))
+    assert world.tell("b", Full("c")) == []
+    event = quote(5, stream=("x", "nyse"), seq=1)
+    assert world.sent("u", Forward((event,)), "c") == []
+    assert world.sent("c", Ask((Position("s", 7, 1),)), "c") == [Answer(((7, 1),))], "answers are sent all the same"
+    assert world.tell("b", Drained("c")) == [Send("c", Last(((7, 1),)))]
+    assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [Answer(((7, 1),), (Delivery(event, ((7, 1),)),))]
 
 
 def test_what_could_not_be_read_is_refused_with_the_reason() -> None:

@@ -7,11 +7,25 @@ import asyncio
 import pytest
 
 from network.worlds import broker, client, quote, taken, until
-from vestnik import Event
+from vestnik import Event, Filter
 from vestnik.errors import InvalidSettings, TurnedAway, UnknownStrategy
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
-from vestnik.wire.messages import Forward, Goodbye, Hello, Message, Ping, Pong, Publish, Welcome
+from vestnik.wire.messages import (
+    Answer,
+    Ask,
+    Forward,
+    Goodbye,
+    Hello,
+    Last,
+    Message,
+    Ping,
+    Pong,
+    Position,
+    Publish,
+    Subscribe,
+    Welcome,
+)
 
 
 async def talk(address: str, *data: bytes, wait: bool = True) -> list[Message]:
@@ -146,6 +160,34 @@ async def test_an_event_that_is_none_is_refused_alone() -> None:
         message = frame(Publish((good,), request=1)).replace(b"\xa4good", b"\xa4\xff\xff\xff\xff")
         said = await talk(b.address, frame(Hello(VERSION, "x")) + message, wait=False)
         assert len(said) == 2 and "refused" in repr(said[1]) and "Refusal" in repr(said[1])
+
+
+async def test_a_client_that_does_not_read_is_not_waited_for_and_is_told_later() -> None:
+    async with broker() as b, client(b) as p, client(b) as quick:
+        host, port = read_address(b.address)
+        reader, writer = await asyncio.open_connection(host, port, limit=2**16)
+        wanted = Filter.parse("type IS big")
+        writer.write(frame(Hello(VERSION, "slow")) + frame(Subscribe("s", wanted, 60.0, 50, 0, 7, request=1)))
+        subscription = await quick.subscribe(wanted)
+        await until(lambda: "slow" in b.host.core.clients)
+        big = [Event("big", {"text": "x" * 10_000}) for _ in range(1000)]
+        for start in range(0, 1000, 100):
+            await p.publish_many(big[start : start + 100])
+            assert len([await subscription.get(20) for _ in range(100)]) == 100
+        await until(lambda: b.host.core.clients["slow"].is_full)
+        messages: list[Message] = []
+        frames = Reader()
+        async with asyncio.timeout(20):
+            while not messages or not isinstance(messages[-1], Last):
+                messages += frames.read(await reader.read(2**20))
+        assert messages[-1] == Last(((7, 1000),))
+        writer.write(frame(Ask((Position("s", 7, 900),))))
+        async with asyncio.timeout(20):
+            while not isinstance(messages[-1], Answer):
+                messages += frames.read(await reader.read(2**20))
+        answer = messages[-1]
+        assert isinstance(answer, Answer) and len(answer.kept) == 50, "as many as it wanted to be kept"
+        writer.close()
 
 
 def test_settings_that_cannot_be() -> None:

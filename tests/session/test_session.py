@@ -16,6 +16,7 @@ from vestnik.wire.messages import (
     Answer,
     Ask,
     Delivery,
+    Last,
     Message,
     Notify,
     Position,
@@ -241,6 +242,13 @@ def test_what_was_not_answered_is_said_to_the_next_broker() -> None:
     gone = said(client.unsubscribe("t", 0.0))
     client.publish([event(2)], 0.0, answered=False)
     assert said(client.resume(1.0))[-2:] == published + gone
+
+
+def test_who_hears_how_far_the_numbers_are_asks_for_what_it_lacks() -> None:
+    client = session(keep=9)
+    client.handle(pushed(1, 2), 0.0)
+    assert said(client.handle(Last(((EPOCH, 2), (7, 9))), 1.0)) == []
+    assert said(client.handle(Last(((EPOCH, 4),)), 1.0)) == [asked(2)]
 
 
 def test_what_the_application_says() -> None:

@@ -52,6 +52,7 @@ class Client:
 
     def __init__(self) -> None:
         self.connected = True
+        self.is_full = False
         self.subscriptions: dict[str, Subscription] = {}
         self.advertisements: dict[str, bool] = {}  # whether each has a lease
 
@@ -59,6 +60,11 @@ class Client:
     def is_forgotten(self) -> bool:
         """Whether nothing is left of it."""
         return not (self.connected or self.subscriptions or self.advertisements)
+
+    @property
+    def takes(self) -> bool:
+        """Whether notifications are sent to it, and not only kept."""
+        return self.connected and not self.is_full
 
     def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Unknown]:
         """What came after these positions, each event once and in order. What has expired is not handed out."""

@@ -12,7 +12,20 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from vestnik.broker.clients import MICROS, Client, Subscription, has_expired
-from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Drained,
+    Effect,
+    Full,
+    Gone,
+    LinkDown,
+    LinkUp,
+    Note,
+    Send,
+    Tick,
+    Wake,
+)
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -28,6 +41,7 @@ from vestnik.wire.messages import (
     Ask,
     Delivery,
     Forward,
+    Last,
     Malformed,
     Message,
     NodeId,
@@ -87,6 +101,8 @@ class BrokerCore:
             LinkUp: self._link_up,
             LinkDown: self._link_down,
             Gone: self._gone,
+            Full: self._full,
+            Drained: self._drained,
             Tick: self._tick,
             Appended: self._appended,
         }
@@ -175,7 +191,7 @@ class BrokerCore:
             if subscription:
                 numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
         for name, pairs in numbers.items():
-            if self.clients[name].connected:
+            if self.clients[name].takes:
                 local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
 
     # --- what clients want and offer ---
@@ -246,10 +262,22 @@ class BrokerCore:
             self._drop_subscription(message.client, name)
         for name in [name for name, leased in client.advertisements.items() if not leased]:
             self._drop_advertisement(message.client, name)
-        client.connected = False
+        client.connected = client.is_full = False
         if client.is_forgotten:
             del self.clients[message.client]
         return self._tell(now)
+
+    def _full(self, message: Full, sender: NodeId, now: float) -> list[Effect]:
+        """From now on its notifications are kept, and not sent."""
+        self._client(message.client).is_full = True
+        return []
+
+    def _drained(self, message: Drained, sender: NodeId, now: float) -> list[Effect]:
+        """It is told how far the numbers have come meanwhile, and asks for what it wants."""
+        client = self._client(message.client)
+        client.is_full = False
+        last = [(subscription.epoch, subscription.last) for subscription in client.subscriptions.values()]
+        return [Send(message.client, Last(tuple(last)))]
 
     def _client(self, name: NodeId) -> Client:
         client = self.clients.get(name)

@@ -71,6 +71,18 @@ class Gone(Message, frozen=True):
     client: NodeId
 
 
+class Full(Message, frozen=True):
+    """A local client does not take what it is sent as fast as it comes."""
+
+    client: NodeId
+
+
+class Drained(Message, frozen=True):
+    """It has taken all of it."""
+
+    client: NodeId
+
+
 class Tick(Message, frozen=True):
     """Time has passed."""
 

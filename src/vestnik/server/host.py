@@ -11,7 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vestnik.broker.core import BrokerCore
-from vestnik.broker.effects import Append, Appended, Effect, Gone, LinkDown, LinkUp, Note, Send, Tick, Wake
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Drained,
+    Effect,
+    Full,
+    Gone,
+    LinkDown,
+    LinkUp,
+    Note,
+    Send,
+    Tick,
+    Wake,
+)
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import (
@@ -178,9 +191,15 @@ class BrokerHost:
             del self._ends[guest.name]
             self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
 
-    def full(self, end: End) -> None: ...
+    def full(self, end: End) -> None:
+        guest = self._guests.get(end)
+        if guest is not None and not guest.is_broker:
+            self._do(Full(guest.name))
 
-    def drained(self, end: End) -> None: ...
+    def drained(self, end: End) -> None:
+        guest = self._guests.get(end)
+        if guest is not None and not guest.is_broker:
+            self._do(Drained(guest.name))
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)

@@ -24,6 +24,7 @@ from vestnik.wire.messages import (
     Answer,
     Ask,
     Delivery,
+    Last,
     Message,
     Notify,
     Position,
@@ -182,6 +183,9 @@ class Session:
                 return [act for delivery in deliveries for act in self._take(delivery, now)]
             case Answer(last, kept):
                 return self._answered(last, kept, now)
+            case Last(last):
+                known = [(self._by_epoch.get(epoch), number) for epoch, number in last]
+                return self._ask([one for one, number in known if one is not None and one.last < number], now)
             case Unknown(position):
                 return self._forgotten(position, now)
             case Accepted(request, lease, epoch):

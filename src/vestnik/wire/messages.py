@@ -197,6 +197,12 @@ class Answer(Message, frozen=True, tag=65):
     kept: tuple[Delivery, ...] = ()
 
 
+class Last(Message, frozen=True, tag=70):
+    """The last number given out in each numbering: a client that lacks some asks for them."""
+
+    last: tuple[tuple[int, int], ...]
+
+
 class Unknown(Message, frozen=True, tag=66):
     """What was asked about is not known: the client should subscribe again."""
 
@@ -228,6 +234,6 @@ class Stored(Message, frozen=True, tag=69):
 
 AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Publish | Subscribe | Unsubscribe
-    | Advertise | Unadvertise | Ask | Notify | Answer | Unknown | Accepted | Refused | Stored
+    | Advertise | Unadvertise | Ask | Notify | Answer | Last | Unknown | Accepted | Refused | Stored
 )  # fmt: skip
 """All that travels."""
