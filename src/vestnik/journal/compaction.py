@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from vestnik.journal.disk import Source, create, write_all
+from vestnik.journal.disk import Source, create, sync_directory, write_all
 from vestnik.journal.records import Record, encode_again
 from vestnik.journal.recovery import UNFINISHED
-from vestnik.journal.scan import pieces
+from vestnik.journal.scan import Piece, pieces
 from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, new_mark
 from vestnik.journal.settings import Settings
+from vestnik.journal.shelf import Shelf
 
 Key: TypeAlias = Callable[[Record], Hashable | None]
 Keep: TypeAlias = Callable[[Record], bool]
@@ -39,14 +40,25 @@ def newest(records: Iterable[Record], key: Key) -> dict[Hashable, int]:
     return {name: record.position for record in records if (name := key(record)) is not None}
 
 
-def neighbours(segments: Sequence[Segment], settings: Settings) -> Iterator[list[Segment]]:
+def compact(shelf: Shelf, settings: Settings, keep: Keep) -> Compacted:
+    """Rewrite the closed segments that have more than `keep` is true of, and make one of small neighbours."""
+    saved = Compacted(0, 0, 0)
+    for segment in shelf.closed:
+        saved += _rewrite(shelf, [segment], keep)
+    for group in _neighbours(shelf.closed, settings):
+        if len(group) > 1:
+            saved += _rewrite(shelf, group, lambda record: True)
+    return saved
+
+
+def _neighbours(segments: Sequence[Segment], settings: Settings) -> Iterator[list[Segment]]:
     """Those that lie side by side, were rewritten, and together still make no more than one segment."""
     group: list[Segment] = []
     for segment in segments:
-        if not segment.is_sparse or segment.is_damaged or not _fit([*group, segment], settings):
+        if not segment.is_sparse or not _fit([*group, segment], settings):
             yield group
             group = []
-        if segment.is_sparse and not segment.is_damaged:
+        if segment.is_sparse:
             group.append(segment)
     yield group
 
@@ -60,23 +72,37 @@ def _fit(group: list[Segment], settings: Settings) -> bool:
     return by_size and by_count and by_age
 
 
-def rewrite(segments: Sequence[Segment], keep: Keep) -> Segment | None:
-    """A file with what `keep` is true of in `segments`, which are neighbours: durable, and to be renamed to the first.
+def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted:
+    """Put one segment with what is kept in the place of `segments`, which are neighbours.
 
-    None where one of them was dropped meanwhile, and where one turns out to be damaged: rewritten, it would not show
-    that anything is missing.
+    Nothing is done where one is damaged: rewritten, it would not show that anything is missing. Nor where that would be
+    the same again, or one was dropped meanwhile. The new one is durable before it gets the name of the first, and that
+    is durable before the others go: a crash may leave some that it stands for.
     """
     path = segments[0].path.with_name(segments[0].path.name + UNFINISHED)
     rewritten = Segment(path, new_mark(), segments[0].first, segments[0].first - 1, is_sparse=True)
-    is_whole = False
     try:
-        is_whole = _copy(segments, rewritten, keep)
+        if (
+            not _is_due(segments, keep)
+            or not _copy(segments, rewritten, keep)
+            or not shelf.replace(segments, rewritten)
+        ):
+            return Compacted(0, 0, 0)
     except FileNotFoundError:
-        return None
+        return Compacted(0, 0, 0)
     finally:
-        if not is_whole:
-            path.unlink(missing_ok=True)
-    return rewritten if is_whole else None
+        path.unlink(missing_ok=True)
+    sync_directory(path.parent)
+    for segment in segments[1:]:
+        segment.path.unlink()
+    records, size = sum(one.count for one in segments), sum(one.size for one in segments)
+    return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
+
+
+def _is_due(segments: Sequence[Segment], keep: Keep) -> bool:
+    if any(segment.is_damaged for segment in segments):
+        return False
+    return len(segments) > 1 or not all(keep(record) for piece in _pieces(segments[0]) for record in piece.records)
 
 
 def _copy(segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
@@ -96,11 +122,15 @@ def _copy(segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
 def _copy_one(segment: Segment, file: int, to: Segment, keep: Keep) -> int:
     """How many records there were."""
     number = 0
-    with Source(segment.path) as source:
-        for piece in pieces(source, segment.mark, HEADER_SIZE, segment.size):
-            number += len(piece.records)
-            _append(file, to, [record for record in piece.records if keep(record)])
+    for piece in _pieces(segment):
+        number += len(piece.records)
+        _append(file, to, [record for record in piece.records if keep(record)])
     return number
+
+
+def _pieces(segment: Segment) -> Iterator[Piece]:
+    with Source(segment.path) as source:
+        yield from pieces(source, segment.mark, HEADER_SIZE, segment.size)
 
 
 def _append(file: int, to: Segment, records: list[Record]) -> None:

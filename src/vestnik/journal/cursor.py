@@ -11,13 +11,14 @@ from vestnik.journal.recovery import hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import Piece, pieces
 from vestnik.journal.segments import Segment
+from vestnik.journal.shelf import Shelf
 
 FOREVER: Final = 1 << 63
 """Beyond every position."""
 
 
-class Library(Protocol):
-    """What a cursor reads from."""
+class Bounds(Protocol):
+    """How far a journal goes."""
 
     @property
     def last(self) -> int:
@@ -26,12 +27,6 @@ class Library(Protocol):
     @property
     def readable(self) -> int:
         """The last position that may ever be read, as far as is known."""
-
-    def segment_after(self, position: int) -> Segment:
-        """The first segment that stands for a position above `position`, or the one that grows."""
-
-    def holds(self, segment: Segment) -> bool:
-        """Whether `segment` still is what the file of its name holds."""
 
 
 class Cursor:
@@ -42,10 +37,11 @@ class Cursor:
     of records in memory.
     """
 
-    def __init__(self, library: Library, after: int, until: int | None) -> None:
+    def __init__(self, shelf: Shelf, bounds: Bounds, after: int, until: int | None) -> None:
         self.position = after
         self.lost: list[Lost] = []
-        self._library = library
+        self._shelf = shelf
+        self._bounds = bounds
         self._until = FOREVER if until is None else until
         self._ready: Iterator[Record] = iter(())
         self._seen = after
@@ -62,12 +58,12 @@ class Cursor:
 
     def _read(self) -> bool:
         """Make some records ready; False where there are no more by now."""
-        library = self._library
-        while self._seen < min(last := min(self._until, library.readable), library.last):
-            segment = library.segment_after(self._seen)
+        bounds, shelf = self._bounds, self._shelf
+        while self._seen < min(last := min(self._until, bounds.readable), bounds.last):
+            segment = shelf.after(self._seen)
             self._enter(segment, last)
             piece = self._piece(segment)
-            if library.holds(segment) and (records := self._accept(segment, piece, last)):
+            if shelf.holds(segment) and (records := self._accept(segment, piece, last)):
                 self._ready = iter(records)
                 return True
         return False

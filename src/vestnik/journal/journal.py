@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
-from vestnik.journal.compaction import Compacted, Keep, Key, neighbours, newest, rewrite
+from vestnik.journal.compaction import Compacted, Key, compact, newest
 from vestnik.journal.cursor import FOREVER, Cursor
-from vestnik.journal.disk import make_directory, sync_directory
+from vestnik.journal.disk import make_directory
 from vestnik.journal.lock import Lock
 from vestnik.journal.records import Entry, Record, encode
 from vestnik.journal.recovery import recover
@@ -18,6 +17,7 @@ from vestnik.journal.reports import Dropped
 from vestnik.journal.retention import is_full, surplus
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
+from vestnik.journal.shelf import Shelf
 from vestnik.journal.writer import Writer
 
 
@@ -39,9 +39,9 @@ class Journal:
         self.last = self.committed = found.next - 1
         self._directory = directory
         self._lock = lock
-        self._segments = tuple(found.segments)
+        self._shelf = Shelf(found.segments)
         self._writer = Writer(directory, settings.fsync)
-        self._state, self._syncing = Mutex(), Mutex()
+        self._syncing = Mutex()
         self._held: int | None = None
         self._dropped: Dropped | None = None
         self._start()
@@ -72,12 +72,12 @@ class Journal:
 
     @property
     def first(self) -> int:
-        return self._segments[0].first
+        return self._shelf.segments[0].first
 
     @property
     def size(self) -> int:
         """How many bytes all segments have."""
-        return sum(segment.size for segment in self._segments)
+        return sum(segment.size for segment in self._shelf.segments)
 
     @property
     def readable(self) -> int:
@@ -88,13 +88,13 @@ class Journal:
 
     def append(self, entries: Sequence[Entry]) -> int:
         """Write the entries; they can be read at once, and are durable after a `sync`. Returns the last position."""
-        with self._state:
+        with self._shelf.lock:
             self._writer.check()
             if not entries:
                 return self.last
-            if is_full(self._segments[-1], self.settings):
+            if is_full(self._shelf.growing, self.settings):
                 self._roll()
-            segment = self._segments[-1]
+            segment = self._shelf.growing
             data, last, began, latest = encode(entries, segment.mark, self.last + 1)
             self._writer.write(data, segment.size)
             end = segment.size + len(data)
@@ -105,7 +105,7 @@ class Journal:
     def sync(self) -> int:
         """Wait until all that was appended before is durable. Returns the last position that is."""
         with self._syncing:
-            with self._state:
+            with self._shelf.lock:
                 self._writer.check()
                 position, pending = self.last, self._writer.take_pending()
             self._writer.commit(pending)
@@ -114,9 +114,9 @@ class Journal:
 
     def roll(self) -> None:
         """Close the segment that grows, if there is anything in it, and begin another."""
-        with self._state:
+        with self._shelf.lock:
             self._writer.check()
-            if self._segments[-1].count:
+            if self._shelf.growing.count:
                 self._roll()
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Journal:
             if not self._writer.failed:
                 self.sync()
         finally:
-            with self._syncing, self._state:
+            with self._syncing, self._shelf.lock:
                 self._writer.close()
                 self._lock.release()
 
@@ -138,27 +138,16 @@ class Journal:
 
         Where `after` is before `first`, the cursor begins with `first` and says what was dropped.
         """
-        return Cursor(self, after, until)
+        return Cursor(self._shelf, self, after, until)
 
     def position_at(self, time: int) -> int:
         """The first position whose time is `time` or later; the one behind `last` where there is none."""
-        for segment in self._segments:
+        for segment in self._shelf.segments:
             if segment.latest >= time:
                 for record in self.read(segment.position_before(time) - 1):
                     if record.time >= time:
                         return record.position
         return self.last + 1
-
-    def segment_after(self, position: int) -> Segment:
-        """The first segment that stands for a position above `position`, or the one that grows."""
-        segments = self._segments
-        found = bisect_left(segments, position + 1, key=lambda segment: segment.last)
-        return segments[min(found, len(segments) - 1)]
-
-    def holds(self, segment: Segment) -> bool:
-        """Whether `segment` still is what the file of its name holds."""
-        with self._state:
-            return segment in self._segments
 
     # dropping
 
@@ -175,19 +164,19 @@ class Journal:
         Returns what was dropped since the last call, by appending, too. Appending does not know the time, and drops
         by size and count alone.
         """
-        with self._state:
+        with self._shelf.lock:
             self._writer.check()
-            if is_full(self._segments[-1], self.settings, now):
+            if is_full(self._shelf.growing, self.settings, now):
                 self._roll()
-            self._drop(surplus(self._segments, self.settings, self._held, now))
+            self._drop(surplus(self._shelf.segments, self.settings, self._held, now))
             dropped, self._dropped = self._dropped, None
             return dropped
 
     def drop_before(self, position: int) -> None:
         """Drop the segments that have nothing from `position` on."""
-        with self._state:
+        with self._shelf.lock:
             self._writer.check()
-            self._drop(sum(segment.last < position for segment in self._segments[:-1]))
+            self._drop(sum(segment.last < position for segment in self._shelf.closed))
 
     def compact(self, key: Key) -> Compacted:
         """Of the records with the same key keep the newest that is committed; those with the key None stay.
@@ -203,18 +192,11 @@ class Journal:
             name = key(record)
             return name is None or record.position >= min(latest.get(name, 0), held)
 
-        saved = Compacted(0, 0, 0)
-        for segment in self._segments[:-1]:
-            if not segment.is_damaged and not all(map(keep, self.read(segment.first - 1, segment.last))):
-                saved += self._rewrite([segment], keep)
-        for group in neighbours(self._segments[:-1], self.settings):
-            if len(group) > 1:
-                saved += self._rewrite(group, lambda record: True)
-        return saved
+        return compact(self._shelf, self.settings, keep)
 
     def _start(self) -> None:
         """Go on with the last segment if it is whole, else with a new one."""
-        segments = self._segments
+        segments = self._shelf.segments
         if segments and segments[-1].last == self.last and not (segments[-1].is_sparse or segments[-1].is_damaged):
             self._writer.resume(segments[-1])
         else:
@@ -225,43 +207,19 @@ class Journal:
         header = Header(new_mark(), self.last + 1)
         path = self._directory / name_of(header.first)
         self._writer.begin(path, header)
-        self._segments = (*self._segments, Segment.new(path, header))
+        self._shelf.add(Segment.new(path, header))
 
     def _roll(self) -> None:
         self._begin()
-        self._drop(surplus(self._segments, self.settings, self._held))
+        self._drop(surplus(self._shelf.segments, self.settings, self._held))
 
     def _drop(self, number: int) -> None:
         """Drop so many segments, the oldest first: a crash leaves no hole."""
         if not number:
             return
-        gone, self._segments = self._segments[:number], self._segments[number:]
+        gone = self._shelf.take(number)
         for segment in gone:
             self._writer.drop(segment.path)
         first = self._dropped.first if self._dropped else gone[0].first
         was_held = self._held is not None and gone[-1].last >= self._held
         self._dropped = Dropped(first, gone[-1].last, was_held or bool(self._dropped and self._dropped.was_held))
-
-    def _rewrite(self, segments: Sequence[Segment], keep: Keep) -> Compacted:
-        """Put one segment with what is kept in the place of `segments`, unless some were dropped meanwhile.
-
-        The others go when the new name is durable. A crash before that leaves some which it stands for, too.
-        """
-        rewritten = rewrite(segments, keep)
-        if rewritten is None or not self._replace(segments, rewritten):
-            return Compacted(0, 0, 0)
-        sync_directory(self._directory)
-        for segment in segments[1:]:
-            segment.path.unlink()
-        records, size = sum(one.count for one in segments), sum(one.size for one in segments)
-        return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
-
-    def _replace(self, segments: Sequence[Segment], rewritten: Segment) -> bool:
-        with self._state:
-            if not set(segments) <= set(self._segments):
-                rewritten.path.unlink()
-                return False
-            rewritten.path = rewritten.path.rename(segments[0].path)
-            at = self._segments.index(segments[0])
-            self._segments = (*self._segments[:at], rewritten, *self._segments[at + len(segments) :])
-            return True
