@@ -157,6 +157,16 @@ def test_a_segment_whose_header_is_damaged_is_set_aside_and_its_positions_are_no
         assert path.with_name(path.name + ".damaged").exists()
 
 
+def test_a_segment_under_the_name_of_another_is_not_believed(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    one, other = segments(tmp_path)[:2]
+    overwrite(other, one.read_bytes())
+    with Journal.open(tmp_path, SMALL) as journal:
+        (lost,) = journal.recovery.lost
+        assert lost.first == int(other.stem)
+        assert lost.reason == f"the header was damaged; the file is now {other.name}.damaged"
+
+
 def test_a_version_of_later_is_refused(tmp_path: Path) -> None:
     filled(tmp_path, LAST).close()
     path = segments(tmp_path)[0]
