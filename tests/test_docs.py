@@ -78,7 +78,7 @@ def run_python(block: Block, page: str, names: dict[str, object]) -> None:
 @contextmanager
 def served() -> Iterator[str]:
     """A broker, and where it is."""
-    command = [VESTNIK, "serve", "--listen", "127.0.0.1:0"]
+    command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         try:

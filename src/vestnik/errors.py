@@ -10,7 +10,6 @@ VestnikError
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
 ├── InvalidAddress           text that says not where a broker is: the text, and why
-├── InvalidSettings          a broker cannot be set up so: which setting, and why
 ├── Unreachable              no broker answered: where, and why
 ├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
 ├── Disconnected             there is no connection to a broker: what could not be done
@@ -125,15 +124,6 @@ class InvalidAddress(VestnikError):
         self.text = text
         self.reason = reason
         super().__init__(f"{text!r} is no address: {reason}; expected vestnik://HOST:PORT or HOST:PORT")
-
-
-class InvalidSettings(VestnikError):
-    """A broker cannot be set up with this `setting`: `reason`."""
-
-    def __init__(self, setting: str, reason: str) -> None:
-        self.setting = setting
-        self.reason = reason
-        super().__init__(f"{setting}: {reason}")
 
 
 class Unreachable(VestnikError):

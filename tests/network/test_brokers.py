@@ -8,7 +8,7 @@ import pytest
 
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Filter
-from vestnik.errors import InvalidSettings, TurnedAway, UnknownStrategy
+from vestnik.errors import InvalidSetting, TurnedAway, UnknownStrategy
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
 from vestnik.wire.messages import (
@@ -193,11 +193,11 @@ async def test_a_client_that_does_not_read_is_not_waited_for_and_is_told_later()
 def test_settings_that_cannot_be() -> None:
     with pytest.raises(UnknownStrategy, match="magic"):
         broker(routing="magic")
-    with pytest.raises(InvalidSettings, match="root"):
+    with pytest.raises(InvalidSetting, match="root"):
         broker(routing="hierarchical covering")
-    with pytest.raises(InvalidSettings, match="role"):
+    with pytest.raises(InvalidSetting, match="role"):
         broker(role="king")
-    with pytest.raises(InvalidSettings, match="name"):
+    with pytest.raises(InvalidSetting, match="name"):
         broker("")
-    with pytest.raises(InvalidSettings, match="lease"):
+    with pytest.raises(InvalidSetting, match="lease"):
         broker(lease=1.0, sweep=5.0)

@@ -21,6 +21,7 @@ from vestnik.broker.effects import (
     Gone,
     LinkDown,
     LinkUp,
+    NotAppended,
     Note,
     Send,
     Tick,
@@ -63,8 +64,8 @@ class BrokerCore:
     """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin.
 
     What its clients publish goes further once it is stored: a broker that crashes and is given what was `stored` does
-    not number other events as it did those that others have seen. One that stores nothing begins each life with a
-    `first_seq` that it has not come to before.
+    not number other events as it did those that others have seen. Where not all was stored, each life must begin with a
+    `first_seq` that was not come to before.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class BrokerCore:
             Drained: self._drained,
             Tick: self._tick,
             Appended: self._appended,
+            NotAppended: self._not_appended,
         }
         self._recover(stored)
 
@@ -139,6 +141,14 @@ class BrokerCore:
         if what.request or what.refused:
             effects.append(Send(what.client, Stored(what.request, what.refused)))
         return effects
+
+    def _not_appended(self, message: NotAppended, sender: NodeId, now: float) -> list[Effect]:
+        """What could not be stored was not published, and may be tried again."""
+        what = message.what
+        for event in what.events:
+            self._acceptance.forget(event)
+        refused = [Refusal(event.id, message.reason) for event in what.events]
+        return [Send(what.client, Stored(what.request, (*what.refused, *refused)))]
 
     def _hold(self, what: Append) -> list[Effect]:
         held = [event for event in what.events if event.seq is None]

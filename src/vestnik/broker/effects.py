@@ -87,6 +87,13 @@ class Tick(Message, frozen=True):
     """Time has passed."""
 
 
+class NotAppended(Message, frozen=True):
+    """This could not be stored."""
+
+    what: Append
+    reason: str
+
+
 class Appended(Message, frozen=True):
     """This is stored."""
 

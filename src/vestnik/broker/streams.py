@@ -31,6 +31,12 @@ class Acceptance:
             ids.popitem(last=False)
         self._ids.put(event.source, ids)
 
+    def forget(self, event: Event) -> None:
+        """It was not published after all, and may be again."""
+        ids = self._ids.get(event.source)
+        if ids is not None:
+            ids.pop(event.id, None)
+
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""
         self.note(event)
@@ -38,5 +44,5 @@ class Acceptance:
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        seq = self._last[event.source] = self._last.get(event.source, self._before) + 1
+        seq = self._last[event.source] = max(self._last.get(event.source, 0), self._before) + 1
         return event.replace(stream=(self._broker, event.source), seq=seq)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
+from pathlib import Path
 
 import click
 
@@ -22,11 +23,18 @@ ENDS = signal.SIGTERM, signal.SIGINT
 @click.option("--join", multiple=True, metavar="HOST:PORT", help="A broker to be a neighbour of; may be repeated.")
 @click.option("--routing", default="merging", show_default=True, metavar="STRATEGY", help="How to route.")
 @click.option("--advertisements", is_flag=True, help="Let subscriptions go only where something is advertised.")
+@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Store what is published in there.")
 @click.option(
     "--role", type=click.Choice(ROLES), default="broker", show_default=True, help="A router takes no clients."
 )
 def command(
-    name: str | None, listen: str, join: tuple[str, ...], routing: str, advertisements: bool, role: str
+    name: str | None,
+    listen: str,
+    join: tuple[str, ...],
+    routing: str,
+    advertisements: bool,
+    data: Path | None,
+    role: str,
 ) -> None:
     """Run a broker, until SIGTERM or Ctrl-C."""
     settings = Settings(
@@ -36,6 +44,7 @@ def command(
         routing=routing,
         advertisements=advertisements,
         role=role,
+        data=data,
     )
     run(_serve(settings))
 

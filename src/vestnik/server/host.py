@@ -20,6 +20,7 @@ from vestnik.broker.effects import (
     Gone,
     LinkDown,
     LinkUp,
+    NotAppended,
     Note,
     Send,
     Tick,
@@ -63,8 +64,8 @@ class Store(Protocol):
     def is_durable(self) -> bool:
         """Whether it outlives a crash."""
 
-    def append(self, what: Append, done: Callable[[Append], None]) -> None:
-        """Store; call `done`, in the order of appends, when it is."""
+    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
+        """Store, and call `done`, for each source in order; with the reason where it cannot be."""
 
 
 class Forgetful:
@@ -72,8 +73,8 @@ class Forgetful:
 
     is_durable = False
 
-    def append(self, what: Append, done: Callable[[Append], None]) -> None:
-        done(what)
+    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
+        done(what, "")
 
 
 class Guest(NamedTuple):
@@ -144,8 +145,8 @@ class BrokerHost:
         self._take(message, self.name)
         self._flush()
 
-    def _stored(self, what: Append) -> None:
-        self._do(Appended(what))
+    def _stored(self, what: Append, failure: str) -> None:
+        self._do(NotAppended(what, failure) if failure else Appended(what))
 
     def _flush(self) -> None:
         touched, self._touched = self._touched, {}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Self
 
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import Append
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
+from vestnik.server.store import JournalStore
 from vestnik.transport.addresses import Address
 from vestnik.transport.ends import End
 from vestnik.transport.tcp import address, dial, listen
@@ -38,14 +40,21 @@ class Broker:
         self.address = ""  # where it listens
         self._server: asyncio.Server | None = None
         self._joins: list[asyncio.Task[None]] = []
+        self._store: JournalStore | None = None
 
     async def __aenter__(self) -> Self:
         settings = self.settings
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4)
         router = kind(make_strategy(settings.routing), leases)
-        core = BrokerCore(settings.name, router, settings.sweep, first_seq=time.time_ns() // 1000)
-        self.host = BrokerHost(core, settings.way_of_routing, takes_clients=settings.role != "router")
+        stored: Iterable[Append] = ()
+        if settings.data is not None:
+            self._store = JournalStore(settings.data / "journal")
+            if not self._store.recovery.is_clean:
+                self._say(str(self._store.recovery))
+            stored = self._store.stored()
+        core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq=time.time_ns() // 1000)
+        self.host = BrokerHost(core, settings.way_of_routing, self._store, takes_clients=settings.role != "router")
         if self._listens:
             self._server = await listen(self.host, *settings.listen)
             self.address = address(self._server.sockets[0].getsockname())
@@ -62,6 +71,8 @@ class Broker:
         self.host.close()
         if self._server is not None:
             await self._server.wait_closed()
+        if self._store is not None:
+            await self._store.close()
 
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while that fails."""

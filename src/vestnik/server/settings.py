@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from vestnik.errors import InvalidSettings
+from vestnik.errors import InvalidSetting
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.transport.addresses import PORT, Address
 
@@ -17,7 +18,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """One that cannot be is refused when it is made, with the reason.
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
-    unless renewed; every `sweep` seconds it looks for those that were not.
+    unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
+    folder `data`.
     """
 
     name: str
@@ -26,19 +28,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     routing: str = "merging"
     advertisements: bool = False
     role: str = "broker"
+    data: Path | None = None
     lease: float = 60.0
     sweep: float = 5.0
 
     def __post_init__(self) -> None:
         make_strategy(self.routing)
         if self.routing.startswith(HIERARCHICAL):
-            raise InvalidSettings("routing", f"{self.routing} needs a root, which brokers that join freely have not")
+            raise InvalidSetting("routing", f"{self.routing} needs a root, which brokers that join freely have not")
         if self.role not in ROLES:
-            raise InvalidSettings("role", f"is one of {', '.join(ROLES)}, not {self.role}")
+            raise InvalidSetting("role", f"is one of {', '.join(ROLES)}, not {self.role}")
         if not self.name:
-            raise InvalidSettings("name", "must not be empty")
+            raise InvalidSetting("name", "must not be empty")
         if not 0 < self.sweep < self.lease < float("inf"):
-            raise InvalidSettings("lease", "must be longer than sweep, and that longer than nothing")
+            raise InvalidSetting("lease", "must be longer than sweep, and that longer than nothing")
 
     @property
     def way_of_routing(self) -> str:

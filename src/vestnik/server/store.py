@@ -1,0 +1,69 @@
+"""What a broker's clients publish, in its journal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from msgspec import Raw, msgpack
+
+from vestnik.broker.effects import Append
+from vestnik.errors import JournalFailed
+from vestnik.journal import Entry, GroupCommit, Journal, Settings
+from vestnik.wire.packing import pack, unpack
+
+TAKEN: Final = 1
+"""The kind of a record that holds a client and an event that it published."""
+
+Done: TypeAlias = Callable[[Append, str], None]
+"""Told what was stored, with an empty reason; or why it could not be."""
+
+
+class JournalStore:
+    """Answers when what it was given is on disk. What nobody waits for is not waited for, unless its source is."""
+
+    is_durable = True
+
+    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
+        self._journal = Journal.open(folder, settings)
+        self._commit = GroupCommit(self._journal)
+        self._waiting: Counter[str] = Counter()  # sources of which something is on its way to the disk
+        self.recovery = self._journal.recovery
+
+    def stored(self) -> Iterator[Append]:
+        """All that was stored before."""
+        for record in self._journal.read():
+            if record.kind == TAKEN:
+                client, packed = msgpack.decode(record.payload)
+                yield Append(client, (unpack(packed),))
+
+    def append(self, what: Append, done: Done) -> None:
+        sources = {event.source for event in what.events}
+        waits = bool(what.request) or any(source in self._waiting for source in sources)
+        try:
+            position = self._journal.append(_entries(what))
+        except JournalFailed as error:
+            done(what, str(error))
+            return
+        if not waits:
+            done(what, "")
+            return
+        self._waiting.update(sources)
+
+        def committed(failure: BaseException | None) -> None:
+            self._waiting -= Counter(sources)
+            done(what, "" if failure is None else str(failure))
+
+        self._commit.when_committed(position, committed)
+
+    async def close(self) -> None:
+        await self._commit.close()
+        self._journal.close()
+
+
+def _entries(what: Append) -> list[Entry]:
+    now = time.time_ns() // 1000
+    return [(TAKEN, now, msgpack.encode((what.client, Raw(pack(event))))) for event in what.events]

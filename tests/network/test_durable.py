@@ -1,0 +1,144 @@
+"""Brokers with a data folder: what was acknowledged is there after a crash. Real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import vestnik
+from network.worlds import broker, client, quote, taken, until
+from vestnik.errors import JournalLocked, NotAccepted
+from vestnik.server.store import JournalStore
+from vestnik.transport.addresses import read_address
+
+VESTNIK = Path(sys.executable).with_name("vestnik")
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`vestnik serve`, and where it listens."""
+    command = [str(VESTNIK), "serve", "--name", "b", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
+        assert running.stderr is not None
+        try:
+            line = running.stderr.readline()
+            while line and not line.startswith("listening on "):
+                line = running.stderr.readline()
+            yield running, line.removeprefix("listening on ").strip()
+        finally:
+            running.kill()
+
+
+async def stored(folder: Path) -> list[float]:
+    """The prices in the journal of a broker that has ended."""
+    store = JournalStore(folder / "journal")
+    try:
+        return [event.data["price"] for what in store.stored() for event in what.events]
+    finally:
+        await store.close()
+
+
+async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path) -> None:
+    acknowledged: list[int] = []
+    with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (running, address):
+
+        async def publish_until_the_end() -> None:
+            async with vestnik.connect(address) as bus:
+                for number in range(1_000_000):
+                    await bus.publish(quote(number, source="feed"))
+                    acknowledged.append(number)
+
+        publishing = asyncio.create_task(publish_until_the_end())
+        await until(lambda: len(acknowledged) > 100)
+        running.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(running.wait)
+        publishing.cancel()
+        await asyncio.gather(publishing, return_exceptions=True)
+    found = await stored(tmp_path)
+    assert found[: len(acknowledged)] == acknowledged
+
+
+async def test_a_broker_that_is_back_knows_what_it_had_and_what_comes_again(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        await bus.publish(quote(1, source="feed", id="1"))
+        await bus.publish(quote(2, source="feed", id="2"), durable=False)
+        await bus.publish(quote(3, source="feed", id="3"))
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        subscription = await bus.subscribe("price > 0")
+        await bus.publish_many([quote(n, source="feed", id=str(n)) for n in (1, 2, 3, 4)])
+        notification = await subscription.get(10)
+        assert notification.event.id == "4", "the others are known"
+    assert await stored(tmp_path) == [1, 2, 3, 4]
+
+
+async def test_a_client_repeats_to_a_broker_that_was_killed_and_is_back(tmp_path: Path) -> None:
+    with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (running, address):
+        async with vestnik.connect(address) as bus:
+            subscription = await bus.subscribe("price > 0")
+            await bus.publish(quote(1, source="feed"))
+            running.kill()
+            await asyncio.to_thread(running.wait)
+            await until(lambda: not bus.is_connected)
+            waiting = asyncio.create_task(bus.publish(quote(2, source="feed")))
+            with process("--listen", address, "--data", str(tmp_path)):
+                await asyncio.wait_for(waiting, 20)
+                assert await taken(subscription, 2) == [1, 2]
+    assert await stored(tmp_path) == [1, 2]
+
+
+async def test_what_waits_for_its_time_outlives_a_restart(tmp_path: Path) -> None:
+    soon = int((time.time() + 1.0) * 1_000_000)
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        await bus.publish(quote(1, not_before=soon))
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        subscription = await bus.subscribe("price > 0")
+        assert await taken(subscription, 1) == [1]
+        assert time.time() * 1_000_000 >= soon
+
+
+async def test_a_disk_that_fails_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        await bus.publish(quote(1))
+
+        def fail(file: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(os, "fdatasync", fail)
+        with pytest.raises(NotAccepted, match="Input/output error"):
+            await bus.publish(quote(2, id="again"))
+        monkeypatch.undo()
+        with pytest.raises(NotAccepted):
+            await bus.publish(quote(3))
+        subscription = await bus.subscribe("price > 0")
+        assert subscription.try_get() is None, "all else goes on"
+    assert (await stored(tmp_path))[:1] == [1]
+
+
+async def test_two_brokers_cannot_have_one_folder(tmp_path: Path) -> None:
+    async with broker(data=tmp_path):
+        with pytest.raises(JournalLocked):
+            async with broker(data=tmp_path):
+                pass
+
+
+def test_the_command_says_why_it_cannot_start(tmp_path: Path) -> None:
+    with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (_, address):
+        taken_port = ["--listen", address]
+        locked = ["--listen", "127.0.0.1:0", "--data", str(tmp_path)]
+        for arguments, reason in ((taken_port, "in use"), (locked, "another"), (["--listen", "x:y"], "no address")):
+            done = subprocess.run(
+                [VESTNIK, "serve", *arguments], stderr=subprocess.PIPE, encoding="utf-8", timeout=30, check=False
+            )
+            assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert read_address(address).port > 0
