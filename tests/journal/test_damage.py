@@ -25,7 +25,7 @@ def original(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict
     with filled(directory, LAST) as journal:
         journal.sync()
         if request.param == "compacted":
-            journal.compact(lambda record: record.position % 5 or None)
+            journal.compact(lambda record: record.position % 2 or None)
         return directory, read_all(journal.read())
 
 
@@ -133,6 +133,20 @@ def test_a_missing_segment_is_said_at_opening_and_in_reading(tmp_path: Path) -> 
         cursor = journal.read()
         assert read_all(cursor).keys() == set(range(1, LAST + 1)) - positions
         assert missing(cursor.lost) == positions
+
+
+def test_a_segment_that_is_removed_under_an_open_journal_is_said_in_reading(
+    original: tuple[Path, dict[int, Entry]], tmp_path: Path
+) -> None:
+    directory, truth = original
+    for name in files(directory):
+        put(tmp_path / "copy", files(directory))
+        with Journal.open(tmp_path / "copy", SMALL) as journal:
+            (tmp_path / "copy" / name).unlink()
+            cursor = journal.read()
+            found = read_all(cursor)
+            assert found.keys() < truth.keys()
+            assert agrees(found, truth, missing(cursor.lost))
 
 
 def test_a_torn_tail_is_cut_off_and_reported_once(tmp_path: Path) -> None:

@@ -76,12 +76,12 @@ class Cursor:
             self._seen = max(self._seen, segment.first - 1)
 
     def _piece(self, segment: Segment) -> Piece | None:
-        """The next records in the file; None where there are no more, or no such file."""
+        """The next records in the file; None where there are no more. Without a file, all is skipped."""
         try:
             with Source(segment.path) as source:
                 return next(pieces(source, segment.mark, self._at, segment.size), None)
         except FileNotFoundError:
-            return None
+            return Piece(segment.size, segment.size, segment.size, [])
 
     def _accept(self, segment: Segment, piece: Piece | None, last: int) -> list[Record]:
         """The records of `piece` that are new and not beyond `last`; the cursor is behind it then."""
