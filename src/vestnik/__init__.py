@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vestnik.model.templates import ANY
     from vestnik.model.typed import TypedEvent
     from vestnik.services.local import LocalBus
+    from vestnik.wire.replays import Replay
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "LocalBus",
     "MissingExtra",
     "PatternError",
+    "Replay",
     "TypedEvent",
     "UnknownKind",
     "VestnikError",
@@ -53,6 +55,7 @@ _HOMES = {
     "Filter": "vestnik.model.filters",
     "Limits": "vestnik.model.parser",
     "LocalBus": "vestnik.services.local",
+    "Replay": "vestnik.wire.replays",
     "TypedEvent": "vestnik.model.typed",
     "connect": "vestnik.client.connect",
     "connect_sync": "vestnik.client.sync",

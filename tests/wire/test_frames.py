@@ -23,6 +23,8 @@ from vestnik.wire.messages import (
     Answer,
     Ask,
     Delivery,
+    Fetch,
+    Fetched,
     Forward,
     Goodbye,
     Hello,
@@ -44,6 +46,7 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
 )
+from vestnik.wire.replays import Replay
 
 CHEAP = Filter.parse("price < 10 AND symbol IN ('A', 'B') OR note LIKE 'x%'")
 QUOTE = Event("quote", {"price": 5, "deep": {"list": [1, None, "ü"]}}, source="s", id="1", time=3, priority=9)
@@ -68,6 +71,9 @@ ALL: list[Message] = [
     Notify((Delivery(STAMPED, ((2**52, 1), (7, 2))),)),
     Answer(((7, 2),), (Delivery(QUOTE, ((7, 2),)),)),
     Last(((7, 2),)),
+    Fetch(CHEAP, Replay(last=5, since=7, latest_by="symbol"), request=3),
+    Fetched(3, (STAMPED,)),
+    Subscribe("s", CHEAP, 60.0, replay=Replay(all=True)),
     Unknown(Position("s", 1, 2)),
     Accepted(1, 30.0, 7),
     Refused(1, "because"),
@@ -145,7 +151,7 @@ def test_one_wrong_event_does_not_lose_the_others() -> None:
 
 def test_a_wrong_filter_is_refused_and_no_more() -> None:
     for body, reason, request in (
-        ([33, "s", "price <", 60.0, 0, 0, 0, 7], "column 8", 7),
+        ([33, "s", "price <", 60.0, 0, 0, 0, None, 7], "column 8", 7),
         ([33, "s", "price <"], "column 8", 0),
         ([33, "s", {"boxes": 5}], "plain data", 0),
         ([35, "a", "price <", 60.0, 8], "column 8", 8),

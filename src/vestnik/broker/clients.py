@@ -23,6 +23,7 @@ class Kept(NamedTuple):
     place: int
     number: int
     event: Event
+    replayed: bool
 
 
 class Subscription:
@@ -32,6 +33,7 @@ class Subscription:
         self.epoch = message.afresh
         self.last = 0
         self.kept: deque[Kept] = deque()
+        self.backlog: list[Event] | None = None if message.replay is None else []  # what comes while it is replayed to
         self.change(message)
 
     def change(self, message: Subscribe) -> None:
@@ -40,10 +42,10 @@ class Subscription:
         self.leased = message.lease < FOREVER
         self.kept = deque(self.kept, maxlen=message.keep)
 
-    def number(self, event: Event, place: int) -> int:
+    def number(self, event: Event, place: int, *, replayed: bool = False) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""
         self.last += 1
-        self.kept.append(Kept(place, self.last, event))
+        self.kept.append(Kept(place, self.last, event, replayed))
         return self.last
 
 
@@ -69,16 +71,16 @@ class Client:
     def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Unknown]:
         """What came after these positions, each event once and in order. What has expired is not handed out."""
         last: list[tuple[int, int]] = []
-        found: dict[int, tuple[Event, list[tuple[int, int]]]] = {}
+        found: dict[int, tuple[Event, list[tuple[int, int]], bool]] = {}
         for position in positions:
             subscription = self.subscriptions.get(position.name)
             if subscription is None or subscription.epoch != position.epoch:
                 yield Unknown(position)
                 continue
             last.append((subscription.epoch, subscription.last))
-            for place, number, event in subscription.kept:
+            for place, number, event, replayed in subscription.kept:
                 if number > position.after and not has_expired(event, now):
-                    found.setdefault(place, (event, []))[1].append((subscription.epoch, number))
+                    found.setdefault(place, (event, [], replayed))[1].append((subscription.epoch, number))
         if last:
-            kept = [Delivery(event, tuple(numbers)) for _, (event, numbers) in sorted(found.items())]
+            kept = [Delivery(event, tuple(pairs), replayed) for _, (event, pairs, replayed) in sorted(found.items())]
             yield Answer(tuple(last), tuple(kept))

@@ -23,6 +23,8 @@ from vestnik.broker.effects import (
     LinkUp,
     NotAppended,
     Note,
+    Past,
+    Read,
     Send,
     Tick,
     Wake,
@@ -41,6 +43,8 @@ from vestnik.wire.messages import (
     Advertise,
     Ask,
     Delivery,
+    Fetch,
+    Fetched,
     Forward,
     Last,
     Malformed,
@@ -97,6 +101,7 @@ class BrokerCore:
             Unsubscribe: self._unsubscribe,
             Advertise: self._advertise,
             Unadvertise: self._unadvertise,
+            Fetch: self._fetch,
             Malformed: self._malformed,
             Ask: self._ask,
             LinkUp: self._link_up,
@@ -105,6 +110,7 @@ class BrokerCore:
             Full: self._full,
             Drained: self._drained,
             Tick: self._tick,
+            Past: self._past,
             Appended: self._appended,
             NotAppended: self._not_appended,
         }
@@ -198,7 +204,9 @@ class BrokerCore:
         for name, wanted_as in subscriptions:
             client = self.clients.get(name)
             subscription = client and client.subscriptions.get(wanted_as)
-            if subscription:
+            if subscription and subscription.backlog is not None:
+                subscription.backlog.append(event)
+            elif subscription:
                 numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
         for name, pairs in numbers.items():
             if self.clients[name].takes:
@@ -220,8 +228,30 @@ class BrokerCore:
             known.subscriptions[name] = Subscription(message)
         else:
             before.change(message)
-        accepted = Accepted(message.request, lease, known.subscriptions[name].epoch)
-        return [*self._tell(now), *_answer(client, message, accepted)]
+        after = known.subscriptions[name]
+        effects = [*self._tell(now), *_answer(client, message, Accepted(message.request, lease, after.epoch))]
+        if after is not before and message.replay is not None:
+            effects.append(Read(client, name, after.epoch, message.filter, message.replay))
+        return effects
+
+    def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
+        """Past events first, then what came meanwhile and is not among them."""
+        what = message.what
+        if not what.name:
+            return [Send(what.client, Fetched(what.epoch, message.events))]
+        client = self.clients.get(what.client)
+        subscription = client and client.subscriptions.get(what.name)
+        if not client or not subscription or subscription.epoch != what.epoch:
+            return []
+        backlog, subscription.backlog = subscription.backlog or [], None
+        seen = {(event.stream, event.seq) for event in message.events}
+        live = [event for event in backlog if (event.stream, event.seq) not in seen]
+        deliveries: list[Delivery] = []
+        for event, replayed in [*((event, True) for event in message.events), *((event, False) for event in live)]:
+            if not has_expired(event, now):
+                number = subscription.number(event, next(self._places), replayed=replayed)
+                deliveries.append(Delivery(event, ((what.epoch, number),), replayed))
+        return [Send(what.client, Notify(tuple(deliveries)))] if deliveries and client.takes else []
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
@@ -258,6 +288,9 @@ class BrokerCore:
         if client in self.router.neighbours:
             return f"{client} is the name of a neighbouring broker"
         return "" if name else "it has no name"
+
+    def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
+        return [Read(client, "", message.request, message.filter, message.replay)]
 
     def _malformed(self, message: Malformed, client: NodeId, now: float) -> list[Effect]:
         return _answer(client, message, Refused(message.request, message.reason))

@@ -1,6 +1,6 @@
 """What a broker wants done: it does nothing itself.
 
-Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`.
+Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, and `Read` as `Past`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from vestnik.model.events import Event
+from vestnik.model.filters import Filter
 from vestnik.wire.messages import Message, NodeId, Refusal
+from vestnik.wire.replays import Replay
 
 
 class Send(Struct, frozen=True):
@@ -33,6 +35,19 @@ class Append(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
 
 
+class Read(Struct, frozen=True):
+    """Find past events for a subscription that is new, by its name and its numbering. They come back as `Past`.
+
+    Without a name they are for the client itself, and `epoch` is the number of its request.
+    """
+
+    client: NodeId
+    name: str
+    epoch: int
+    filter: Filter
+    replay: Replay
+
+
 class Wake(Struct, frozen=True):
     """Hand the broker a `Tick` at time `at` or soon after."""
 
@@ -47,7 +62,7 @@ class Note(Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Send | Append | Wake | Note
+Effect: TypeAlias = Send | Append | Read | Wake | Note
 
 
 # --- what the world tells a broker, beside the messages that arrive ---
@@ -85,6 +100,13 @@ class Drained(Message, frozen=True):
 
 class Tick(Message, frozen=True):
     """Time has passed."""
+
+
+class Past(Message, frozen=True):
+    """What was found."""
+
+    what: Read
+    events: tuple[Event, ...]
 
 
 class NotAppended(Message, frozen=True):

@@ -3,38 +3,65 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
 
-from vestnik.cli.inputs import parsed
+from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.loops import run
 from vestnik.client.connect import connect
 from vestnik.client.subscriptions import Subscription
+from vestnik.errors import VestnikError
 from vestnik.model.filters import Filter
+from vestnik.wire.replays import Replay
 
 TOO_FEW = 1
+
+
+def read_replay(text: str) -> Replay:
+    """What is to be replayed, in the words of the command line; Refused where they say nothing of the kind."""
+    given: dict[str, Any] = {}
+    for word in text.split(","):
+        name, _, value = word.partition("=")
+        given[name] = True if name == "all" else value
+    try:
+        if "last" in given:
+            given["last"] = int(given["last"])
+        return Replay(**given)
+    except (TypeError, ValueError, VestnikError) as error:
+        raise Refused(f"--replay is all, last=N, since=TIME or latest_by=PATH, not {text}: {error}") from None
 
 
 @click.command("sub", epilog="Exit codes: 0 as many came as were wanted; 1 fewer; 2 wrong input, or no broker.")
 @click.argument("filter", metavar="FILTER")
 @click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]")
 @click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
+@click.option("--replay", metavar="WHAT", help="Past events first: all, last=N, since=TIME or latest_by=PATH.")
 @click.option("-c", "--count", type=click.IntRange(1), help="End after so many events.")
 @click.option("-W", "--wait", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
 @click.pass_context
 def command(
-    ctx: click.Context, filter: str, url: str | None, name: str | None, count: int | None, wait: float | None
+    ctx: click.Context,
+    filter: str,
+    url: str | None,
+    name: str | None,
+    replay: str | None,
+    count: int | None,
+    wait: float | None,
 ) -> None:
     """Print the events that match FILTER, one a line, as JSON."""
-    came = run(_subscribe(parsed(filter), url, name, count, wait))
+    past = None if replay is None else read_replay(replay)
+    came = run(_subscribe(parsed(filter), url, name, past, count, wait))
     ctx.exit(TOO_FEW if count is not None and came < count else 0)
 
 
-async def _subscribe(wanted: Filter, url: str | None, name: str | None, count: int | None, wait: float | None) -> int:
+async def _subscribe(
+    wanted: Filter, url: str | None, name: str | None, replay: Replay | None, count: int | None, wait: float | None
+) -> int:
     """How many events came."""
     end = None if wait is None else time.monotonic() + wait
     async with connect(url, name=name) as bus:
-        subscription = await bus.subscribe(wanted)
+        subscription = await bus.subscribe(wanted, replay=replay)
         came = 0
         while count is None or came < count:
             if not await _print_next(subscription, None if end is None else max(0.0, end - time.monotonic())):

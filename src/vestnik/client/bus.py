@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from vestnik.client.line import Dial, Line
 from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
@@ -16,10 +16,11 @@ from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Anew, Done, Hand, Lost
+from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
-from vestnik.wire.messages import Advertise, Request, Subscribe, Unadvertise, Unsubscribe
+from vestnik.wire.messages import Advertise, Fetch, Request, Subscribe, Unadvertise, Unsubscribe
+from vestnik.wire.replays import Replay
 
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
@@ -46,6 +47,7 @@ class Bus:
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._answers: dict[Subject, asyncio.Future[Done]] = {}
+        self._found: dict[int, asyncio.Future[tuple[Event, ...]]] = {}
         self._names = count(1)
 
     async def __aenter__(self) -> Self:
@@ -104,8 +106,12 @@ class Bus:
         overflow: Overflow = "block",
         handback: object = None,
         checking: Checking | None = None,
+        replay: Replay | None = None,
     ) -> Subscription:
-        """Subscribe; returns when the broker has it. A `callback` is called with each notification."""
+        """Subscribe; returns when the broker has it. A `callback` is called with each notification.
+
+        With `replay`, past events come first, and then those that come, without a gap and none twice.
+        """
         self._line.check("subscribe")
         if queue < 1 or overflow not in OVERFLOWS:
             raise ValueError(f"a queue holds 1 or more, and overflow is one of {', '.join(OVERFLOWS)}")
@@ -115,7 +121,8 @@ class Bus:
         made = Subscription(self, name, _filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
         keep, now = max(queue, QUEUE), time.time()
-        acts = self._session.subscribe(name, made.filter, now, lease=LEASE, keep=keep, checking=checking)
+        terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
+        acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
             await self._ask(("subscription", name), acts)
         except NotAccepted:
@@ -154,6 +161,22 @@ class Bus:
         if self._subscriptions.pop(subscription.name, None) is not None:
             self._line.do(self._session.unsubscribe(subscription.name, time.time()))
 
+    # --- the past ---
+
+    async def fetch(
+        self, wanted: Filter | str, *, limit: int = 100, since: Any = None, latest_by: str | None = None
+    ) -> list[Event]:
+        """Past events that the broker has stored, the newest `limit` of those that are wanted, oldest first."""
+        self._line.check("fetch")
+        replay = Replay(last=limit, since=since, latest_by=latest_by)
+        request, acts = self._session.fetch(_filter(wanted), replay, time.time())
+        future = self._found[request] = asyncio.get_running_loop().create_future()
+        self._line.do(acts)
+        try:
+            return list(await future)
+        finally:
+            del self._found[request]
+
     # --- advertising ---
 
     async def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
@@ -172,11 +195,15 @@ class Bus:
 
     def _perform(self, act: Act) -> None:
         match act:
-            case Hand(event, numbers):
+            case Hand(event, numbers, replayed):
                 names = tuple([name for name, _ in numbers])
                 for name, number in numbers:
                     if name in self._subscriptions:
-                        self._subscriptions[name].give(event, number, names)
+                        self._subscriptions[name].give(event, number, names, replayed=replayed)
+            case Found(request, events) if request in self._found:
+                self._found[request].set_result(events)
+            case Done(Fetch(), reason) if reason and act.what.request in self._found:
+                self._found[act.what.request].set_exception(NotAccepted("fetch", reason))
             case Done(what):
                 self._answered(_subject(what), act)
             case Lost(name, first, last) if name in self._subscriptions:
@@ -202,7 +229,8 @@ class Bus:
 
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""
-        for answer in self._answers.values():
+        waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._found.values()]
+        for answer in waiting:
             if not answer.done():
                 answer.set_exception(error)
                 answer.exception()  # whoever waits is told; nobody needs to

@@ -84,7 +84,7 @@ class Subscription(AsyncIterator[Notification]):
 
     # --- what the client calls ---
 
-    def give(self, event: Event, number: int, subscriptions: tuple[str, ...]) -> None:
+    def give(self, event: Event, number: int, subscriptions: tuple[str, ...], *, replayed: bool = False) -> None:
         """A notification has come."""
         waiting = self._waiting
         if len(waiting.items) >= self._limit and self._overflow == "disconnect":
@@ -93,7 +93,7 @@ class Subscription(AsyncIterator[Notification]):
         if len(waiting.items) >= self._limit and self._overflow == "drop-oldest":
             self._drop_oldest()
         gap, self._gap = self._gap, None
-        waiting.put(Notification(event, number, subscriptions, False, gap, self.handback))
+        waiting.put(Notification(event, number, subscriptions, replayed, gap, self.handback))
         if len(waiting.items) >= self._limit and self._overflow == "block" and not self._is_paused:
             self._is_paused = True
             self._bus.pause(self)

@@ -15,6 +15,7 @@ from vestnik.errors import Disconnected
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.checking import Checking
+from vestnik.wire.replays import Replay
 
 Result = TypeVar("Result")
 
@@ -66,11 +67,24 @@ class SyncBus:
         overflow: Overflow = "block",
         handback: object = None,
         checking: Checking | None = None,
+        replay: Replay | None = None,
     ) -> SyncSubscription:
         made = self._bus.subscribe(
-            wanted, callback, name=name, queue=queue, overflow=overflow, handback=handback, checking=checking
+            wanted,
+            callback,
+            name=name,
+            queue=queue,
+            overflow=overflow,
+            handback=handback,
+            checking=checking,
+            replay=replay,
         )
         return SyncSubscription(self, self.run(made))
+
+    def fetch(
+        self, wanted: Filter | str, *, limit: int = 100, since: Any = None, latest_by: str | None = None
+    ) -> list[Event]:
+        return self.run(self._bus.fetch(wanted, limit=limit, since=since, latest_by=latest_by))
 
     def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
         return self.run(self._bus.advertise(offered, name=name))

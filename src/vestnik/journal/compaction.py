@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from vestnik.journal.disk import Source, create, sync_directory, write_all
@@ -112,7 +111,7 @@ def _copy(segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
         for segment in segments:
             segment.is_damaged = _copy_one(segment, file, to, keep) < segment.count
         to.last = segments[-1].last
-        _write_header(to.path, Header(to.mark, to.first, to.last, to.count))
+        write_all(file, Header(to.mark, to.first, to.last, to.count).encode(), 0)
         os.fsync(file)
     finally:
         os.close(file)
@@ -137,15 +136,7 @@ def _append(file: int, to: Segment, records: list[Record]) -> None:
     if not records:
         return
     data = b"".join(encode_again(record, to.mark) for record in records)
-    write_all(file, data)
+    write_all(file, data, to.size)
     latest = max(record.time for record in records)
     first, last = records[0], records[-1]
     to.extend(Run(to.size, to.size + len(data), first.position, last.position, len(records), first.time, latest))
-
-
-def _write_header(path: Path, header: Header) -> None:
-    file = os.open(path, os.O_WRONLY)
-    try:
-        os.pwrite(file, header.encode(), 0)
-    finally:
-        os.close(file)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from vestnik.errors import JournalFailed
 
-CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND
+CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
 
 def make_directory(path: Path) -> None:
@@ -29,21 +30,31 @@ def sync_directory(path: Path) -> None:
 
 
 def create(path: Path, content: bytes) -> int:
-    """A new file that begins with `content`, open for appending."""
+    """A new file that begins with `content`, open for writing."""
     file = os.open(path, CREATE, 0o600)
     try:
-        write_all(file, content)
+        write_all(file, content, 0)
     except OSError:
         os.close(file)
         raise
     return file
 
 
-def write_all(file: int, data: bytes) -> None:
-    """Write all of `data`; where the disk takes only a part, the rest is asked for again and the disk says why not."""
-    written = os.write(file, data)
+def reserve(file: int, size: int) -> None:
+    """Give a file `size` bytes, zeros where nothing was written, if the disk has them.
+
+    A write that makes a file longer has to wait while the names and sizes of files are synced. One into a file that is
+    long enough has not.
+    """
+    with suppress(OSError):
+        os.posix_fallocate(file, 0, size)
+
+
+def write_all(file: int, data: bytes, at: int) -> None:
+    """Write `data` from byte `at` on. Where the disk takes only a part, it is given the rest, and says why not."""
+    written = os.pwrite(file, data, at)
     while written < len(data):
-        written += os.write(file, memoryview(data)[written:])
+        written += os.pwrite(file, memoryview(data)[written:], at + written)
 
 
 class Source:

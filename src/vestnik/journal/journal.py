@@ -40,7 +40,7 @@ class Journal:
         self._directory = directory
         self._lock = lock
         self._shelf = Shelf(found.segments)
-        self._writer = Writer(directory, settings.fsync)
+        self._writer = Writer(directory, settings)
         self._syncing = Mutex()
         self._held: int | None = None
         self._dropped: Dropped | None = None
@@ -96,7 +96,7 @@ class Journal:
                 self._roll()
             segment = self._shelf.growing
             data, last, began, latest = encode(entries, segment.mark, self.last + 1)
-            self._writer.write(data, segment.size)
+            self._writer.write(data)
             end = segment.size + len(data)
             segment.extend(Run(segment.size, end, self.last + 1, last, len(entries), began, latest))
             self.last = last
@@ -205,9 +205,9 @@ class Journal:
 
     def _begin(self) -> None:
         header = Header(new_mark(), self.last + 1)
-        path = self._directory / name_of(header.first)
-        self._writer.begin(path, header)
-        self._shelf.add(Segment.new(path, header))
+        segment = Segment.new(self._directory / name_of(header.first), header)
+        self._writer.begin(segment, header)
+        self._shelf.add(segment)
 
     def _roll(self) -> None:
         self._begin()

@@ -9,7 +9,7 @@ from pathlib import Path
 from vestnik.journal.disk import Source
 from vestnik.journal.records import LEAST
 from vestnik.journal.reports import Cut, Lost, Recovery
-from vestnik.journal.scan import Piece, pieces
+from vestnik.journal.scan import Piece, pieces, used
 from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Run, Segment, first_of
 
 UNFINISHED = ".new"
@@ -63,41 +63,44 @@ def _take(found: Found, path: Path, following: int | None, fsync: bool) -> None:
         size = source.size
         header = Header.decode(source.read(HEADER_SIZE, 0), path)
         if header is None:
-            _set_aside(found, path, size, following)
+            _set_aside(found, path, used(source, 0, size), following)
             return
         segment = Segment.new(path, header)
-        rest = _fill(segment, source, size, found.lost)
+        torn = _fill(segment, source, size, found.lost)
     found.segments.append(segment)
-    if following is None and not header.last:
-        _cut(found, segment, rest)
+    is_last = following is None and not header.last
+    if size > segment.size and (is_last or not torn):
+        os.truncate(path, segment.size)
+    if is_last:
+        found.cut = Cut(path.name, torn, segment.last) if torn else found.cut
+        found.next = segment.last + 1
     else:
         _close(found, segment, header, header.last or (following or 1) - 1)
 
 
 def _set_aside(found: Found, path: Path, size: int, following: int | None) -> None:
     """Nothing in this file can be trusted. Where it is the last one, no position that it may have had is used again."""
-    room = max(0, size - HEADER_SIZE) // LEAST
-    end = found.next + room if following is None else following
+    most = max(0, size - HEADER_SIZE) // LEAST
+    end = found.next + most if following is None else following
     if end > found.next:
         aside = path.with_name(path.name + SET_ASIDE)
         path.rename(aside)
         found.lost.append(Lost(found.next, end - 1, f"the header was damaged; the file is now {aside.name}"))
     else:
         path.unlink()
-        found.cut = Cut(path.name, size, found.next - 1)
+        found.cut = Cut(path.name, size, found.next - 1) if size else found.cut
     found.next = end
 
 
 def _fill(segment: Segment, source: Source, size: int, lost: list[Lost]) -> int:
-    """Enter all records into `segment`, and what is lost between them; how many bytes at the end are none."""
+    """Enter all records into `segment`, and what is lost between them; how many bytes at the end were for others."""
     for piece in pieces(source, segment.mark, HEADER_SIZE, size):
-        if not piece.records:
-            return piece.skipped
-        if piece.skipped:
+        if piece.records and piece.skipped:
             segment.is_damaged = True
             lost += hole(segment, segment.last, piece)
-        segment.extend(_run(piece))
-    return 0
+        if piece.records:
+            segment.extend(_run(piece))
+    return used(source, segment.size, size)
 
 
 def hole(segment: Segment, after: int, piece: Piece) -> list[Lost]:
@@ -113,13 +116,6 @@ def _run(piece: Piece) -> Run:
     records = piece.records
     latest = max(record.time for record in records)
     return Run(piece.at, piece.end, records[0].position, records[-1].position, len(records), records[0].time, latest)
-
-
-def _cut(found: Found, segment: Segment, rest: int) -> None:
-    if rest:
-        os.truncate(segment.path, segment.size)
-        found.cut = Cut(segment.path.name, rest, segment.last)
-    found.next = segment.last + 1
 
 
 def _close(found: Found, segment: Segment, header: Header, last: int) -> None:

@@ -42,6 +42,16 @@ def pieces(source: Source, mark: int, at: int, end: int) -> Iterator[Piece]:
         yield Piece(end - good, end, end, [])
 
 
+def used(source: Source, at: int, end: int) -> int:
+    """How many bytes there are from byte `at` on, without the zeros at the end."""
+    last = start = at
+    while at < end and (data := source.read(CHUNK, at)):
+        if written := len(data.rstrip(b"\0")):
+            last = at + written
+        at += len(data)
+    return last - start
+
+
 def _next_mark(source: Source, mark: int, at: int, end: int) -> int:
     """The first byte from `at` on where the mark stands; `end` where there is none."""
     wanted = MARK.pack(mark)

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vestnik.errors import JournalFailed
-from vestnik.journal.disk import create, sync_directory, write_all
+from vestnik.journal.disk import create, reserve, sync_directory, write_all
 from vestnik.journal.segments import Header, Segment
+from vestnik.journal.settings import Settings
 
 
 class Open(NamedTuple):
-    """A file that is open for appending."""
+    """A segment, and its file, which is open for writing and may have room behind the last record."""
 
-    path: Path
+    segment: Segment
     file: int
 
 
@@ -34,11 +35,11 @@ class Writer:
     not. So every later call fails, too.
     """
 
-    def __init__(self, directory: Path, fsync: bool) -> None:
+    def __init__(self, directory: Path, settings: Settings) -> None:
         self.failed: JournalFailed | None = None
         self.is_closed = False
         self._directory = directory
-        self._fsync = fsync
+        self._settings = settings
         self._files: list[Open] = []
         self._is_renamed = True
 
@@ -61,23 +62,27 @@ class Writer:
     def resume(self, segment: Segment) -> None:
         """Go on with a file that is there."""
         with self.failing("open", segment.path):
-            self._files.append(Open(segment.path, os.open(segment.path, os.O_RDWR | os.O_APPEND)))
+            self._grow(segment, os.open(segment.path, os.O_RDWR))
 
-    def begin(self, path: Path, header: Header) -> None:
+    def begin(self, segment: Segment, header: Header) -> None:
         """Go on with a new file."""
-        with self.failing("create", path):
-            self._files.append(Open(path, create(path, header.encode())))
+        with self.failing("create", segment.path):
+            self._grow(segment, create(segment.path, header.encode()))
         self._is_renamed = True
 
-    def write(self, data: bytes, size: int) -> None:
-        """Append to the file, which has `size` bytes, and still has no more if this fails and the disk allows it."""
-        path, file = self._files[-1]
-        with self.failing("write", path):
+    def _grow(self, segment: Segment, file: int) -> None:
+        reserve(file, self._settings.segment_size)
+        self._files.append(Open(segment, file))
+
+    def write(self, data: bytes) -> None:
+        """Write behind the last record; if this fails, there is nothing behind it if the disk allows that."""
+        segment, file = self._files[-1]
+        with self.failing("write", segment.path):
             try:
-                write_all(file, data)
+                write_all(file, data, segment.size)
             except OSError:
                 with suppress(OSError):
-                    os.ftruncate(file, size)
+                    os.ftruncate(file, segment.size)
                 raise
 
     def drop(self, path: Path) -> None:
@@ -93,15 +98,18 @@ class Writer:
     def commit(self, pending: Pending) -> None:
         """Make it durable, and close the files that do not grow any more. It may take long, and runs in any thread."""
         try:
-            if self._fsync:
+            for segment, file in pending.files[:-1]:
+                with self.failing("truncate", segment.path):
+                    os.ftruncate(file, segment.size)
+            if self._settings.fsync:
                 self._sync(pending)
         finally:
             for _, file in pending.files[:-1]:
                 os.close(file)
 
     def _sync(self, pending: Pending) -> None:
-        for path, file in pending.files:
-            with self.failing("sync", path):
+        for segment, file in pending.files:
+            with self.failing("sync", segment.path):
                 os.fdatasync(file)
         if pending.is_renamed:
             with self.failing("sync", self._directory):
@@ -109,6 +117,8 @@ class Writer:
 
     def close(self) -> None:
         self.is_closed = True
-        for _, file in self._files:
+        for segment, file in self._files:
+            with suppress(OSError):
+                os.ftruncate(file, segment.size)
             os.close(file)
         self._files = []

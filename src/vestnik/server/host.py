@@ -22,10 +22,14 @@ from vestnik.broker.effects import (
     LinkUp,
     NotAppended,
     Note,
+    Past,
+    Read,
     Send,
     Tick,
     Wake,
 )
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import (
@@ -34,6 +38,7 @@ from vestnik.wire.messages import (
     AdminS,
     Advertise,
     Ask,
+    Fetch,
     Forward,
     Goodbye,
     Hello,
@@ -48,13 +53,14 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
 )
+from vestnik.wire.replays import Replay
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
 FOREVER: Final = float("inf")
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed})
-BY_CLIENTS: Final = frozenset({Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Malformed, Ask})
+BY_CLIENTS: Final = frozenset({Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask})
 
 
 class Store(Protocol):
@@ -67,6 +73,9 @@ class Store(Protocol):
     def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
         """Store, and call `done`, for each source in order; with the reason where it cannot be."""
 
+    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
+        """What was stored and is wanted, in the order in which it was taken."""
+
 
 class Forgetful:
     """Stores nothing."""
@@ -75,6 +84,9 @@ class Forgetful:
 
     def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
         done(what, "")
+
+    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
+        return []
 
 
 class Guest(NamedTuple):
@@ -99,6 +111,7 @@ class BrokerHost:
         self._ends: dict[NodeId, End] = {}
         self._strangers: dict[End, asyncio.TimerHandle] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
+        self._reading: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
         self._take(Tick(), core.name)
@@ -135,6 +148,10 @@ class BrokerHost:
         match effect:
             case Append():
                 self._store.append(effect, self._stored)
+            case Read():
+                task = self._loop.create_task(self._read(effect))
+                self._reading.add(task)
+                task.add_done_callback(self._reading.discard)
             case Wake(at):
                 self._wake(at)
             case Note():
@@ -147,6 +164,9 @@ class BrokerHost:
 
     def _stored(self, what: Append, failure: str) -> None:
         self._do(NotAppended(what, failure) if failure else Appended(what))
+
+    async def _read(self, what: Read) -> None:
+        self._do(Past(what, tuple(await self._store.past(what.filter, what.replay))))
 
     def _flush(self) -> None:
         touched, self._touched = self._touched, {}

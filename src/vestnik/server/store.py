@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +14,10 @@ from msgspec import Raw, msgpack
 from vestnik.broker.effects import Append
 from vestnik.errors import JournalFailed
 from vestnik.journal import Entry, GroupCommit, Journal, Settings
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
 from vestnik.wire.packing import pack, unpack
+from vestnik.wire.replays import Replay, Selection
 
 TAKEN: Final = 1
 """The kind of a record that holds a client and an event that it published."""
@@ -58,6 +62,17 @@ class JournalStore:
             done(what, "" if failure is None else str(failure))
 
         self._commit.when_committed(position, committed)
+
+    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
+        return await asyncio.to_thread(self._select, Selection(wanted, replay), self._journal.last)
+
+    def _select(self, selection: Selection, until: int) -> list[Event]:
+        for record in self._journal.read(until=until):
+            if record.kind == TAKEN:
+                event = unpack(msgpack.decode(record.payload)[1])
+                if event.seq is not None:
+                    selection.take(event, record.time)
+        return selection.events()
 
     async def close(self) -> None:
         await self._commit.close()

@@ -21,6 +21,7 @@ class Hand(Struct, frozen=True):
 
     event: Event
     numbers: tuple[tuple[str, int], ...]
+    replayed: bool = False
 
 
 class Lost(Struct, frozen=True):
@@ -48,10 +49,17 @@ class Done(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
 
 
+class Found(Struct, frozen=True):
+    """Tell the application what past events there are."""
+
+    request: int
+    events: tuple[Event, ...]
+
+
 class Alarm(Struct, frozen=True):
     """Call `wake` at this time or soon after."""
 
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Anew | Done | Alarm
+Act: TypeAlias = Say | Hand | Lost | Anew | Done | Found | Alarm

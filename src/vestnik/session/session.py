@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Alarm, Anew, Done, Hand, Say
+from vestnik.session.acts import Act, Alarm, Anew, Done, Found, Hand, Say
 from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
 from vestnik.session.subscriptions import Subscription
@@ -24,6 +24,8 @@ from vestnik.wire.messages import (
     Answer,
     Ask,
     Delivery,
+    Fetch,
+    Fetched,
     Last,
     Message,
     Notify,
@@ -37,6 +39,7 @@ from vestnik.wire.messages import (
     Unknown,
     Unsubscribe,
 )
+from vestnik.wire.replays import Replay
 
 PATIENCE = 5.0
 """Seconds after which a question that was not answered is asked again."""
@@ -94,13 +97,14 @@ class Session:
         lease: float = FOREVER,
         keep: int = 0,
         checking: Checking | None = None,
+        replay: Replay | None = None,
     ) -> list[Act]:
-        """Subscribe under a name, or change the subscription that has it."""
+        """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again."""
         known = self._subscriptions.get(name)
         if known is None:
             known = self._subscriptions[name] = Subscription(name, self._new_epoch())
             self._by_epoch[known.afresh] = known
-        known.filter, known.lease, known.keep = wanted, lease, keep
+        known.filter, known.lease, known.keep, known.replay = wanted, lease, keep, replay
         if known.checking != checking:
             known.checking = checking
             self._agenda.drop(Errand("check", name))
@@ -154,6 +158,11 @@ class Session:
         number = next(self._count)
         return number, [self._request(Publish(tuple(events), request=number), now), *self._alarm()]
 
+    def fetch(self, wanted: Filter, replay: Replay, now: float) -> tuple[int, list[Act]]:
+        """Ask for past events; the number of the request."""
+        number = next(self._count)
+        return number, [self._request(Fetch(wanted, replay, request=number), now), *self._alarm()]
+
     def resume(self, now: float) -> list[Act]:
         """Say everything again to a broker that may have forgotten it, and ask for what was missed meanwhile.
 
@@ -192,6 +201,8 @@ class Session:
                 return [*self._follow(epoch, now), *self._accepted(request, lease, now)]
             case Refused(request, reason):
                 return [*self._done(request, reason)]
+            case Fetched(request, events):
+                return [Found(request, events) for _ in self._done(request)]
             case Stored(request, refused):
                 done = self._done(request) or [Done(Publish(()))]
                 return [Done(act.what, "", refused) for act in done if refused or act.what.request]
@@ -219,12 +230,12 @@ class Session:
             acts += self._follow(epoch, now)
             known = self._by_epoch.get(epoch)
             if known is not None and not known.is_paused:
-                if known.take(number, delivery.event, next(self._arrivals), hold=bool(self._missing)):
+                if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
                     in_turn.append((known.name, known.given))
                 if known.early:
                     early.append(known)
         if in_turn:
-            acts.append(Hand(delivery.event, tuple(in_turn)))
+            acts.append(Hand(delivery.event, tuple(in_turn), delivery.replayed))
         return acts + self._release(early, now) if early else acts
 
     def _release(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
@@ -273,7 +284,7 @@ class Session:
             for epoch, number in delivery.numbers:
                 known = self._by_epoch.get(epoch)
                 if known is not None and not known.is_paused:
-                    known.recover(number, delivery.event, arrival)
+                    known.recover(number, delivery, arrival)
         answered = [(known, number) for epoch, number in last if (known := self._by_epoch.get(epoch))]
         answered = [(known, number) for known, number in answered if not known.is_paused]
         for known, number in answered:

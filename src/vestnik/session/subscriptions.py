@@ -9,7 +9,8 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import Arrivals
 from vestnik.session.acts import Act, Hand, Lost
 from vestnik.session.checking import Checking
-from vestnik.wire.messages import Position, Subscribe
+from vestnik.wire.messages import Delivery, Position, Subscribe
+from vestnik.wire.replays import Replay
 
 
 class Early(NamedTuple):
@@ -17,6 +18,7 @@ class Early(NamedTuple):
 
     arrival: int
     event: Event
+    replayed: bool
 
 
 class Subscription:
@@ -31,6 +33,7 @@ class Subscription:
         self.filter = Filter.none()
         self.lease = 0.0
         self.keep = 0
+        self.replay: Replay | None = None
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
@@ -48,8 +51,8 @@ class Subscription:
         return Position(self.name, self.epoch, self.last)
 
     def message(self, request: int) -> Subscribe:
-        epochs = self.epoch, self.afresh
-        return Subscribe(self.name, self.filter, self.lease, self.keep, *epochs, request=request)
+        terms = self.lease, self.keep, self.epoch, self.afresh
+        return Subscribe(self.name, self.filter, *terms, self.replay, request=request)
 
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
@@ -67,26 +70,27 @@ class Subscription:
         found = self.early.get(self.last + 1)
         return None if found is None or (hold and found.event.causes) else found
 
-    def take(self, number: int, event: Event, arrival: int, *, hold: bool) -> bool:
+    def take(self, number: int, delivery: Delivery, arrival: int, *, hold: bool) -> bool:
         """Whether a notification is in turn and new. One that is early is kept; with `hold`, also an effect."""
+        event = delivery.event
         if number == self.last + 1 and not (hold and event.causes):
             self.last = number
             return self._gives(event)
         if number > self.last:
-            self.early.setdefault(number, Early(arrival, event))
+            self.early.setdefault(number, Early(arrival, event, delivery.replayed))
         return False
 
-    def recover(self, number: int, event: Event, arrival: int) -> None:
+    def recover(self, number: int, delivery: Delivery, arrival: int) -> None:
         """Keep what had to be asked for."""
         if number > self.last and number not in self.early:
-            self.early[number] = Early(arrival, event)
+            self.early[number] = Early(arrival, delivery.event, delivery.replayed)
             self.missed += 1
 
     def hand_next(self) -> list[Act]:
         """Hand over what came early and is in turn."""
         self.last += 1
-        event = self.early.pop(self.last).event
-        return [Hand(event, ((self.name, self.given),))] if self._gives(event) else []
+        early = self.early.pop(self.last)
+        return [Hand(early.event, ((self.name, self.given),), early.replayed)] if self._gives(early.event) else []
 
     def pass_lost(self) -> list[Act]:
         """What is in turn and not here, though the broker has sent all that it has, is lost for good."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
-from vestnik.broker.effects import Append, Appended, Effect, Note, Send, Tick, Wake
+from vestnik.broker.effects import Append, Appended, Effect, Note, Past, Read, Send, Tick, Wake
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Anew, Done, Hand, Lost, Say
 from vestnik.session.session import Session
@@ -19,8 +19,10 @@ from vestnik.sim.links import Channel
 from vestnik.trace import records
 from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
 from vestnik.wire.messages import Answer, Forward, Message, NodeId, Notify, Publish
+from vestnik.wire.replays import Selection
 
 TICK = Tick()
+MICROS = 1_000_000
 
 
 class Core(Protocol):
@@ -138,10 +140,20 @@ class BrokerHost(Host):
                         world.record(Published(now, client, event))
                 self._disk_free_at = max(self._disk_free_at, now + self._disk_delay())
                 self._kernel.at(self._disk_free_at, self._stored, effect)
+            case Read(replay=replay):
+                selection = Selection(effect.filter, replay)
+                for event in [event for what in self.disk for event in what.events if event.seq is not None]:
+                    selection.take(event, int(now * MICROS))
+                found = Past(effect, tuple(selection.events()))
+                self._kernel.at(now + self._disk_delay(), self._found, found)
             case Wake(at):
                 self._wake_at(at)
             case Note(event, _, reason):
                 world.record(Dropped(now, self.name, event, reason))
+
+    def _found(self, past: Past) -> None:
+        if self.is_up:
+            self.take(past, self.name)
 
     def _stored(self, what: Append) -> None:
         if self.is_up:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.wire.replays import Replay
 
 NodeId: TypeAlias = str
 """The name of a broker or of a client."""
@@ -122,8 +123,8 @@ class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
     `epoch` is the numbering that the client has seen so far. Where the broker knows neither it nor `afresh`, it begins
-    the numbering `afresh`, at 1; a client never uses one for two. The last `keep` notifications are kept, so that the
-    client may ask for them again.
+    the numbering `afresh`, at 1, with what is to be replayed; a client never uses one for two. The last `keep`
+    notifications are kept, so that the client may ask for them again.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Subscribe(Request, frozen=True, tag=33):
     keep: int = 0
     epoch: int = 0
     afresh: int = 0
+    replay: Replay | None = None
 
 
 class Unsubscribe(Request, frozen=True, tag=34):
@@ -158,6 +160,13 @@ class Position(Struct, frozen=True, array_like=True):
     after: int
 
 
+class Fetch(Request, frozen=True, tag=38):
+    """Past events, and no others. Answered by Fetched."""
+
+    filter: Filter
+    replay: Replay
+
+
 class Malformed(Request, frozen=True):
     """A Subscribe or Advertise whose filter could not be read. Answered by Refused; it does not travel itself."""
 
@@ -181,6 +190,7 @@ class Delivery(Struct, frozen=True, array_like=True):
 
     event: Event
     numbers: tuple[tuple[int, int], ...]
+    replayed: bool = False
 
 
 class Notify(Message, frozen=True, tag=64):
@@ -225,6 +235,13 @@ class Refused(Message, frozen=True, tag=68):
     reason: str
 
 
+class Fetched(Message, frozen=True, tag=71):
+    """The answer to Fetch."""
+
+    request: int
+    events: tuple[Event, ...]
+
+
 class Stored(Message, frozen=True, tag=69):
     """The answer to Publish: all events are stored, but those refused. Duplicates were stored before."""
 
@@ -234,6 +251,6 @@ class Stored(Message, frozen=True, tag=69):
 
 AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Publish | Subscribe | Unsubscribe
-    | Advertise | Unadvertise | Ask | Notify | Answer | Last | Unknown | Accepted | Refused | Stored
+    | Advertise | Unadvertise | Ask | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted | Refused | Stored
 )  # fmt: skip
 """All that travels."""

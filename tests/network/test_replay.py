@@ -1,0 +1,115 @@
+"""Past events first, then those that come: no gap, none twice, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import vestnik
+from network.worlds import broker, client, quote, taken
+from vestnik import Event, Replay
+from vestnik.errors import FilterSyntaxError
+
+
+def trade(symbol: str, price: int, **envelope: int) -> Event:
+    return Event("trade", {"symbol": symbol, "price": price}, source="feed", **envelope)  # type: ignore[arg-type]
+
+
+async def test_the_last_are_replayed_and_then_it_goes_on(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as p, client(b) as c:
+        await p.publish_many([quote(price) for price in range(1, 31)])
+        subscription = await c.subscribe("price > 10", replay=Replay(last=10))
+        await p.publish_many([quote(5), quote(40)])
+        found = [await subscription.get(10) for _ in range(11)]
+        assert [n.event.data["price"] for n in found] == [*range(21, 31), 40]
+        assert [n.number for n in found] == list(range(1, 12))
+        assert [n.replayed for n in found] == [True] * 10 + [False]
+
+
+async def test_what_is_replayed_can_be_chosen(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish_many(
+            [trade("A", 1, time=1), trade("B", 2, time=2), trade("A", 3, time=3), trade("B", 4, time=4)]
+        )
+
+        async def prices(wanted: str = "price > 0", **what: object) -> list[int]:
+            past = await c.subscribe(wanted, replay=Replay(**what))  # type: ignore[arg-type]
+            mark = Event("mark", {"price": 99})
+            await c.publish(mark)
+            found = []
+            while (n := await past.get(10)).event.data["price"] != 99 or n.replayed:
+                found += [n.event.data["price"]] if n.event.type == "trade" else []
+            await past.unsubscribe()
+            return found
+
+        assert await prices(all=True) == [1, 2, 3, 4]
+        assert await prices("price > 2", all=True) == [3, 4]
+        assert await prices(since=3) == [3, 4]
+        assert await prices("type = 'trade' OR type = 'mark'", latest_by="symbol") == [3, 4]
+        assert (
+            await prices("type = 'trade' OR price = 99 AND NOT EXISTS symbol", since=datetime(2000, 1, 1, tzinfo=UTC))
+            == []
+        )
+
+
+async def test_no_gap_and_none_twice_while_events_flow(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as p:
+        stop = asyncio.Event()
+        published = 0
+
+        async def publish() -> None:
+            nonlocal published
+            while not stop.is_set():
+                count = 20
+                events = [quote(published + n, source="feed") for n in range(1, count + 1)]
+                published += count
+                await p.publish_many(events, durable=published % 3 > 0)
+                await asyncio.sleep(0)
+
+        publishing = asyncio.create_task(publish())
+        async with client(b) as c:
+            for _ in range(10):
+                subscription = await c.subscribe("price > 0", replay=Replay(all=True), queue=100_000)
+                seen = await taken(subscription, published + 200)
+                assert seen == list(range(1, len(seen) + 1))
+                await subscription.unsubscribe()
+        stop.set()
+        await publishing
+
+
+async def test_what_was_stored_in_an_earlier_life_is_replayed(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish_many([quote(price) for price in range(1, 6)])
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish(quote(6))
+        assert await taken(await c.subscribe("price > 2", replay=Replay(all=True)), 4) == [3, 4, 5, 6]
+
+
+async def test_past_events_can_be_fetched(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish_many([trade("A", 1), trade("B", 2), trade("A", 3), trade("B", 4)])
+        assert [event.data["price"] for event in await c.fetch("price > 1", limit=2)] == [3, 4]
+        assert [event.data["price"] for event in await c.fetch("price > 1")] == [2, 3, 4]
+        assert [event.data["price"] for event in await c.fetch("price < 4", latest_by="symbol")] == [2, 3]
+        assert await c.fetch("price > 100") == []
+    async with broker() as b, client(b) as c:
+        await c.publish(quote(1))
+        assert await c.fetch("price > 0") == [], "without a folder nothing is stored"
+        subscription = await c.subscribe("price > 0", replay=Replay(all=True))
+        await c.publish(quote(2))
+        assert await taken(subscription, 1) == [2]
+
+
+@pytest.mark.parametrize("wrong", [{}, {"last": 0}, {"last": True}, {"since": "yesterday"}, {"all": False}])
+def test_replays_that_are_none(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError):
+        Replay(**wrong)  # type: ignore[arg-type]
+
+
+def test_replays_by_what_is_no_path() -> None:
+    with pytest.raises(FilterSyntaxError):
+        Replay(latest_by="price >")
+    assert vestnik.Replay(since="1970-01-01T00:00:01Z").since == 1_000_000
