@@ -76,9 +76,9 @@ def run_python(block: Block, page: str, names: dict[str, object]) -> None:
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """A broker, and where it is."""
-    command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0"]
+def served(folder: Path) -> Iterator[str]:
+    """A broker that stores in `folder`, and where it is."""
+    command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0", "--data", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         try:
@@ -163,10 +163,10 @@ def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_python_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_examples(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names: dict[str, object] = {"__name__": "__example__"}
     text = path.read_text(encoding="utf-8")
-    with served() if "vestnik.connect" in text else nullcontext("") as address:
+    with served(tmp_path) if "vestnik.connect" in text else nullcontext("") as address:
         monkeypatch.setenv("VESTNIK_URL", address)
         for block in blocks(text, "python"):
             run_python(block, str(path.relative_to(ROOT)), names)
