@@ -98,6 +98,32 @@ async def test_other_ways_of_routing_are_not_joined() -> None:
             assert b1.host.guests == [] == b2.host.guests
 
 
+async def test_a_join_that_would_close_a_cycle_is_refused() -> None:
+    said: list[str] = []
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, broker("b3", (b2,)) as b3:
+        await until(lambda: b1.host.core.surroundings.all() == {"b1", "b2", "b3"} == b3.host.core.surroundings.all())
+        fourth = broker("b4", (b3, b1))
+        fourth._say = said.append
+        async with fourth:
+            await until(lambda: any("would close a cycle" in text or "closes a cycle" in text for text in said))
+            await until(lambda: len(fourth.host.guests) == 1)
+            async with client(fourth) as p, client(b1) as c:
+                subscription = await c.subscribe("price > 0")
+                await until(lambda: len(fourth.host.core.router.subscriptions) == 1)
+                await p.publish(quote(1))
+                assert await taken(subscription, 1) == [1] and subscription.try_get() is None
+
+
+async def test_two_brokers_of_one_name_are_not_in_one_network() -> None:
+    said: list[str] = []
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2:
+        await until(lambda: b2.host.core.surroundings.all() == {"b1", "b2"})
+        again = broker("b1", (b2,))
+        again._say = said.append
+        async with again:
+            await until(lambda: any("b1 is connected already" in text for text in said))
+
+
 async def test_a_router_takes_no_clients() -> None:
     async with broker(role="router") as b:
         with pytest.raises(TurnedAway, match="takes no clients"):
@@ -138,6 +164,15 @@ async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) ->
         assert [message.code for message in await talk(b.address) if isinstance(message, Goodbye)] == ["silence"]
         (goodbye,) = await talk(b.address, frame(Hello(VERSION, "x"))[:5])
         assert isinstance(goodbye, Goodbye) and goodbye.code == "silence"
+
+
+async def test_who_does_not_answer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.host.BEAT", 0.2)
+    async with broker() as b, client(b, "there"):
+        said = await talk(b.address, frame(Hello(VERSION, "dead")))
+        assert isinstance(said[-1], Goodbye) and said[-1].code == "silence" and Ping() in said
+        await asyncio.sleep(0.5)
+        assert [guest.name for guest in b.host.guests] == ["there"]
 
 
 async def test_half_a_message_and_then_nothing_is_no_harm() -> None:

@@ -23,12 +23,14 @@ from vestnik.broker.effects import (
     LinkUp,
     NotAppended,
     Note,
+    Part,
     Past,
     Read,
     Send,
     Tick,
     Wake,
 )
+from vestnik.broker.reach import Surroundings
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -52,6 +54,7 @@ from vestnik.wire.messages import (
     NodeId,
     Notify,
     Publish,
+    Reach,
     Refusal,
     Refused,
     Request,
@@ -83,6 +86,7 @@ class BrokerCore:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
+        self.surroundings = Surroundings(name)
         self._sweep = sweep
         self._next_sweep = 0.0
         self._acceptance = Acceptance(name, first_seq)
@@ -90,12 +94,12 @@ class BrokerCore:
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
         self._places = count()
-        self._ways: dict[NodeId, NodeId] = {}  # over which neighbour a broker was heard from
         self._handlers: dict[type[Message], Handler] = {
             Forward: self._forward,
             AdminS: self._admin,
             AdminA: self._admin,
             Addressed: self._addressed,
+            Reach: self._reach,
             Publish: self._publish,
             Subscribe: self._subscribe,
             Unsubscribe: self._unsubscribe,
@@ -337,22 +341,29 @@ class BrokerCore:
 
     def _link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
         self.router.connect(message.neighbour)
-        return self._tell(now)
+        self.surroundings.joined(message.neighbour)
+        return [*self._report(), *self._tell(now)]
 
     def _link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
         self.router.disconnect(message.neighbour)
-        self._ways = {node: way for node, way in self._ways.items() if way != message.neighbour}
-        return self._tell(now)
+        self.surroundings.parted(message.neighbour)
+        return [*self._report(), *self._tell(now)]
+
+    def _reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
+        twice = self.surroundings.told(sender, frozenset(message.brokers))
+        if twice:
+            return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
+        return self._report(but=sender)
+
+    def _report(self, but: NodeId | None = None) -> list[Effect]:
+        return [Send(neighbour, report) for neighbour, report in self.surroundings.reports(but)]
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
-        """Send it on over the way that was heard of, or every way where there is none; events for here are routed."""
-        if sender in self.router.neighbours:
-            self._ways[message.origin] = sender
+        """Events for here are routed; what is for nobody that is known goes no further."""
         if message.to == self.name:
             return self._forward(message.body, sender, now)
-        way = self._ways.get(message.to)
-        ways = [way] if way is not None else [n for n in self.router.neighbours if n != sender]
-        return [Send(neighbour, message) for neighbour in ways]
+        way = self.surroundings.way(message.to)
+        return [] if way is None else [Send(way, message)]
 
     def _tell(self, now: float) -> list[Effect]:
         return [Send(neighbour, message) for neighbour, message in self.router.flush(now)]

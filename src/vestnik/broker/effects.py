@@ -54,6 +54,13 @@ class Wake(Struct, frozen=True):
     at: float
 
 
+class Part(Struct, frozen=True):
+    """End the link to a neighbour, for a reason."""
+
+    neighbour: NodeId
+    reason: str
+
+
 class Note(Struct, frozen=True):
     """Tell observers that something happened to an event: it was dropped, and why."""
 
@@ -62,7 +69,7 @@ class Note(Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Send | Append | Read | Wake | Note
+Effect: TypeAlias = Send | Append | Read | Wake | Part | Note
 
 
 # --- what the world tells a broker, beside the messages that arrive ---

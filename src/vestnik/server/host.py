@@ -22,6 +22,7 @@ from vestnik.broker.effects import (
     LinkUp,
     NotAppended,
     Note,
+    Part,
     Past,
     Read,
     Send,
@@ -48,6 +49,7 @@ from vestnik.wire.messages import (
     Ping,
     Pong,
     Publish,
+    Reach,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -57,9 +59,11 @@ from vestnik.wire.replays import Replay
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
+BEAT = 15.0
+"""Seconds in which everybody has to be heard from."""
 FOREVER: Final = float("inf")
 
-BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed})
+BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset({Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask})
 
 
@@ -96,6 +100,13 @@ class Guest(NamedTuple):
     is_broker: bool
 
 
+class Farewell(NamedTuple):
+    """Why a connection is over, and whether there had been a welcome."""
+
+    reason: str
+    was_welcome: bool
+
+
 class BrokerHost:
     """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
 
@@ -110,10 +121,13 @@ class BrokerHost:
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
         self._strangers: dict[End, asyncio.TimerHandle] = {}
+        self._greeted: dict[End, asyncio.Future[Farewell]] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._reading: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
+        self._quiet: set[End] = set()  # who was not heard since the last beat
+        self._pulse = self._loop.call_later(BEAT, self._beat)
         self._take(Tick(), core.name)
 
     @property
@@ -126,6 +140,7 @@ class BrokerHost:
 
     def close(self) -> None:
         """End all connections, after what was sent is out."""
+        self._pulse.cancel()
         if self._alarm is not None:
             self._alarm.cancel()
         for end in [*self._guests, *self._strangers]:
@@ -154,6 +169,8 @@ class BrokerHost:
                 task.add_done_callback(self._reading.discard)
             case Wake(at):
                 self._wake(at)
+            case Part(neighbour, reason) if neighbour in self._ends:
+                self._refuse(self._ends[neighbour], "cycle", reason)
             case Note():
                 pass
 
@@ -180,6 +197,16 @@ class BrokerHost:
             self._alarm_at = at
             self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
 
+    def _beat(self) -> None:
+        """Ask those who were silent whether they are there; who did not answer the last time is not."""
+        self._pulse = self._loop.call_later(BEAT, self._beat)
+        for end in self._quiet & self._guests.keys():
+            self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
+        self._quiet = set(self._guests)
+        for end in self._guests:
+            end.send(Ping())
+            end.flush()
+
     def _ring(self) -> None:
         self._alarm, self._alarm_at = None, FOREVER
         self._do(Tick())
@@ -191,12 +218,16 @@ class BrokerHost:
         reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
         self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
 
-    def greet(self, end: End) -> None:
-        """Introduce this broker to one that it was connected to."""
-        end.send(Hello(VERSION, self.name, True, "", self._routing))
+    async def greet(self, end: End) -> Farewell:
+        """Introduce this broker to one that it was connected to, and wait until the connection is over."""
+        over: asyncio.Future[Farewell] = self._loop.create_future()
+        self._greeted[end] = over
+        end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all())))
         end.flush()
+        return await over
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
+        self._quiet.discard(end)
         for message in messages:
             guest = self._guests.get(end)
             if guest is not None:
@@ -208,6 +239,9 @@ class BrokerHost:
     def closed(self, end: End, reason: str) -> None:
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
+        greeted = self._greeted.pop(end, None)
+        if greeted is not None and not greeted.done():
+            greeted.set_result(Farewell(reason, guest is not None))
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
             self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
@@ -268,14 +302,18 @@ class BrokerHost:
     def _unwanted(self, hello: Hello) -> tuple[str, str] | None:
         """Why somebody is not let in, in a word and in a sentence."""
         known = self._ends.get(hello.name)
+        is_known_broker = known is not None and self._guests[known].is_broker
         if hello.version != VERSION:
             return "version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}"
         if hello.name in ("", self.name):
             return "name", f"this broker is called {self.name}; choose a name of your own"
-        if known is not None and self._guests[known].is_broker != hello.is_broker:
-            return "name", f"{hello.name} is the name of somebody else here"
+        if is_known_broker or (known is not None and hello.is_broker):
+            return "name", f"{hello.name} is connected already"
         if hello.is_broker and hello.routing != self._routing:
             return "routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}"
+        twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
+        if twice:
+            return "cycle", f"the link would close a cycle: {', '.join(sorted(twice))} is connected already"
         if not hello.is_broker and not self._takes_clients:
             return "role", f"{self.name} takes no clients"
         return None

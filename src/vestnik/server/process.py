@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, Self
 
 from vestnik.broker.core import BrokerCore
@@ -17,9 +17,7 @@ from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
 from vestnik.transport.addresses import Address
-from vestnik.transport.ends import End
 from vestnik.transport.tcp import address, dial, listen
-from vestnik.wire.messages import Goodbye, Message
 
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
@@ -78,48 +76,12 @@ class Broker:
         """Keep the link to a neighbour; less and less often try to make it while that fails."""
         pause = 0.0
         while True:
-            link = _Link(self.host)
             try:
-                end = await dial(link, *at, limits=None)
+                over = await self.host.greet(await dial(self.host, *at, limits=None))
             except OSError as error:
                 self._say(f"cannot join {at}: {error.strerror or error}")
             else:
-                self.host.greet(end)
-                reason = await link.over
-                self._say(f"the link to {at} is over: {reason}")
-                pause = 0.0 if link.was_up else pause
+                self._say(f"the link to {at} is over: {over.reason}")
+                pause = 0.0 if over.was_welcome else pause
             pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-
-
-class _Link:
-    """Hands to the host what happens at its end of a link, and tells when that is over."""
-
-    def __init__(self, host: BrokerHost) -> None:
-        self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.was_up = False
-        self._host = host
-
-    def connected(self, end: End) -> None:
-        self._host.connected(end)
-
-    def received(self, end: End, messages: Sequence[Message]) -> None:
-        for message in messages:
-            if isinstance(message, Goodbye):
-                self._finish(message.reason)
-        self.was_up = self.was_up or not self.over.done()
-        self._host.received(end, messages)
-
-    def closed(self, end: End, reason: str) -> None:
-        self._finish(reason)
-        self._host.closed(end, reason)
-
-    def full(self, end: End) -> None:
-        self._host.full(end)
-
-    def drained(self, end: End) -> None:
-        self._host.drained(end)
-
-    def _finish(self, reason: str) -> None:
-        if not self.over.done():
-            self.over.set_result(reason)

@@ -40,13 +40,14 @@ class Message(Struct, frozen=True, array_like=True):
 
 
 class Hello(Message, frozen=True, tag=1):
-    """The first message: who speaks, in which version. A broker also says how it routes."""
+    """The first message: who speaks, in which version. A broker also says how it routes, and whom it is linked with."""
 
     version: int
     name: NodeId
     is_broker: bool = False
     token: str = ""
     routing: str = ""
+    brokers: tuple[NodeId, ...] = ()
 
 
 class Welcome(Message, frozen=True, tag=2):
@@ -93,6 +94,12 @@ class AdminA(Message, frozen=True, tag=18):
 
     add: tuple[Interest, ...] = ()
     remove: tuple[Interest, ...] = ()
+
+
+class Reach(Message, frozen=True, tag=20):
+    """The brokers on the sender's side of the link."""
+
+    brokers: tuple[NodeId, ...]
 
 
 class Addressed(Message, frozen=True, tag=19):
@@ -250,7 +257,8 @@ class Stored(Message, frozen=True, tag=69):
 
 
 AnyMessage: TypeAlias = (
-    Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Publish | Subscribe | Unsubscribe
-    | Advertise | Unadvertise | Ask | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted | Refused | Stored
+    Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Reach | Publish | Subscribe
+    | Unsubscribe | Advertise | Unadvertise | Ask | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
+    | Refused | Stored
 )  # fmt: skip
 """All that travels."""
