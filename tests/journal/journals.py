@@ -47,6 +47,18 @@ def files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in segments(directory)}
 
 
+def crashed(now: dict[str, bytes], durable: dict[str, bytes], share: float) -> dict[str, bytes]:
+    """The files `now` if of all bytes that are not among those `durable` only the first were written, this share."""
+    safe = {name: len(durable.get(name, b"").rstrip(b"\0")) for name in now}
+    loose = {name: max(0, len(data.rstrip(b"\0")) - safe[name]) for name, data in now.items()}
+    written, left = round(share * sum(loose.values())), {}
+    for name, data in now.items():
+        part = min(written, loose[name])
+        written -= part
+        left[name] = data[: safe[name] + part].ljust(len(data), b"\0")
+    return left
+
+
 def put(directory: Path, content: dict[str, bytes]) -> None:
     """Make the segments of a directory those of `content`, and remove all else that belongs to them."""
     directory.mkdir(exist_ok=True)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from journal.journals import SMALL, contents, entries, expected, files, filled, put, segments
-from vestnik.journal import Compacted, Journal, Record, Settings
+from vestnik.journal import Compacted, Journal, Record, Settings, cursor
+from vestnik.journal.disk import Source
 
 
 def by_last_digit(record: Record) -> int | None:
@@ -76,15 +79,19 @@ def test_small_neighbours_become_one(tmp_path: Path) -> None:
         assert files(tmp_path) == after
 
 
-def test_neighbours_stay_apart_where_retention_needs_it(tmp_path: Path) -> None:
-    settings = Settings(segment_size=10_000, retain_count=160, retain_age=800_000, held_size=1 << 30, fsync=False)
-    with filled(tmp_path, 150, settings) as journal:
-        for now in range(0, 300_000, 10_000):
-            journal.retain(now)
+@pytest.mark.parametrize(("count", "age"), [(160, None), (None, 240_000)])
+def test_neighbours_stay_apart_where_retention_needs_it(tmp_path: Path, count: int | None, age: int | None) -> None:
+    with Journal.open(tmp_path, Settings(retain_count=count, retain_age=age, fsync=False)) as journal:
+        for number in range(1, 151):
+            journal.append(entries(number, number))
+            journal.retain(1_000 * number)
         journal.sync()
-        journal.compact(lambda record: record.position % 40)
-        assert max(number for number, _ in _shape(journal, tmp_path)) <= 20 + 2
-        assert max(span for _, span in _shape(journal, tmp_path)) <= 100_000 + 20_000
+        before = len(segments(tmp_path))
+        journal.compact(lambda record: record.position % 3 or None)
+        shape = _shape(journal, tmp_path)
+        assert len(shape) < before or age
+        assert max(number for number, _ in shape) <= (20 if count else 32)
+        assert max(span for _, span in shape) <= 60_000
 
 
 def _shape(journal: Journal, directory: Path) -> list[tuple[int, int]]:
@@ -93,6 +100,21 @@ def _shape(journal: Journal, directory: Path) -> list[tuple[int, int]]:
     ends = [first - 1 for first in firsts[1:]] + [journal.last]
     times = [[record.time for record in journal.read(first - 1, end)] for first, end in zip(firsts, ends, strict=True)]
     return [(len(some), max(some, default=0) - min(some, default=0)) for some in times]
+
+
+def test_a_file_that_is_rewritten_just_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with filled(tmp_path, 60) as journal:
+        journal.sync()
+
+        def late(path: Path) -> Source:
+            monkeypatch.undo()
+            journal.compact(by_last_digit)
+            return Source(path)
+
+        monkeypatch.setattr(cursor, "Source", late)
+        reading = journal.read()
+        assert contents(reading) == contents(journal.read())
+        assert reading.lost == []
 
 
 def test_a_damaged_segment_is_not_rewritten(tmp_path: Path) -> None:

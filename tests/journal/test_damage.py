@@ -69,7 +69,7 @@ def everywhere(directory: Path, to: Path) -> Iterator[tuple[Path, int]]:
 
 def looks_like_a_crash(path: Path, damage: Damage) -> bool:
     """Where the end of the last segment is missing, it may never have been written; how far it goes is said."""
-    return damage is truncated and path == segments(path.parent)[-1]
+    return damage in (truncated, zeroed) and path == segments(path.parent)[-1]
 
 
 def agrees(found: dict[int, Entry], truth: dict[int, Entry], said: set[int]) -> bool:
@@ -179,6 +179,29 @@ def test_a_segment_under_the_name_of_another_is_not_believed(tmp_path: Path) -> 
         (lost,) = journal.recovery.lost
         assert lost.first == int(other.stem)
         assert lost.reason == f"the header was damaged; the file is now {other.name}.damaged"
+
+
+def test_what_is_missing_is_said_again_after_more_was_appended(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    short, *others = segments(tmp_path)
+    last, size = int(others[0].stem) - 1, len(encode([entry(int(others[0].stem) - 1)], 1, 1).data)
+    put(tmp_path, {short.name: short.read_bytes()[:-size], others[0].name: b""})
+    for _ in range(2):
+        with Journal.open(tmp_path, SMALL) as journal:
+            assert missing(journal.recovery.lost) == {last}
+            assert journal.append([entry(0)]) > last
+
+
+def test_a_compacted_segment_is_never_appended_to(tmp_path: Path) -> None:
+    with filled(tmp_path, LAST) as journal:
+        journal.sync()
+        journal.compact(lambda record: record.position % 2 or None)
+    segments(tmp_path)[-1].unlink()
+    with Journal.open(tmp_path, SMALL) as journal:
+        journal.append([entry(0)])
+        found = read_all(journal.read())
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert read_all(journal.read()) == found
 
 
 def test_a_version_of_later_is_refused(tmp_path: Path) -> None:

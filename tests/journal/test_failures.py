@@ -13,7 +13,7 @@ from journal.journals import contents, entries, expected, filled, segments
 from vestnik.errors import JournalFailed
 from vestnik.journal import Journal, Settings
 
-WRITE = os.write
+WRITE = os.pwrite
 
 
 def refusing(error: int, call: Callable[..., int | None], allowed: int = 0) -> Callable[..., int | None]:
@@ -30,9 +30,9 @@ def refusing(error: int, call: Callable[..., int | None], allowed: int = 0) -> C
     return refuse
 
 
-def half(file: int, data: bytes) -> int:
+def half(file: int, data: bytes, at: int) -> int:
     """The disk takes half of what it is given."""
-    return WRITE(file, bytes(data)[: len(data) // 2])
+    return WRITE(file, bytes(data)[: len(data) // 2], at)
 
 
 def test_a_failed_sync_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,15 +58,15 @@ def test_a_failed_sync_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, errno.EFBIG])
-@pytest.mark.parametrize("before", [os.write, half], ids=["whole", "half"])
+@pytest.mark.parametrize("before", [os.pwrite, half], ids=["whole", "half"])
 def test_a_failed_write_leaves_no_half_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, before: Callable[[int, bytes], int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, before: Callable[[int, bytes, int], int]
 ) -> None:
     journal = filled(tmp_path, 3, Settings())
     journal.sync()
     size = journal.size
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", refusing(error, before, allowed=before is half))
+        patch.setattr(os, "pwrite", refusing(error, before, allowed=before is half))
         with pytest.raises(JournalFailed, match=r"could not write .*make room or repair the disk"):
             journal.append(entries(4, 9))
     assert segments(tmp_path)[0].stat().st_size == size
@@ -83,11 +83,11 @@ def test_a_failed_write_leaves_no_half_record(
 def test_where_nothing_can_be_undone_recovery_cuts_it_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = filled(tmp_path, 3, Settings())
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", refusing(errno.ENOSPC, half, allowed=1))
-        patch.setattr(os, "ftruncate", refusing(errno.EIO, os.write))
+        patch.setattr(os, "pwrite", refusing(errno.ENOSPC, half, allowed=1))
+        patch.setattr(os, "ftruncate", refusing(errno.EIO, os.pwrite))
         with pytest.raises(JournalFailed):
             journal.append(entries(4, 9))
-    journal.close()
+        journal.close()
     with Journal.open(tmp_path) as journal:
         assert journal.recovery.cut
         assert contents(journal.read()).items() >= expected(1, 3).items()
@@ -98,7 +98,7 @@ def test_a_segment_that_cannot_be_begun(tmp_path: Path, monkeypatch: pytest.Monk
     journal = filled(tmp_path, 3, Settings())
     journal.sync()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", refusing(errno.ENOSPC, os.write))
+        patch.setattr(os, "pwrite", refusing(errno.ENOSPC, os.pwrite))
         with pytest.raises(JournalFailed, match="could not create"):
             journal.roll()
     journal.close()
@@ -109,7 +109,7 @@ def test_a_segment_that_cannot_be_begun(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_disk_that_cannot_be_read_says_which_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with filled(tmp_path, 3, Settings()) as journal, monkeypatch.context() as patch:
-        patch.setattr(os, "pread", refusing(errno.EIO, os.write))
+        patch.setattr(os, "pread", refusing(errno.EIO, os.pwrite))
         with pytest.raises(JournalFailed, match=f"could not read {segments(tmp_path)[0]}"):
             list(journal.read())
 
@@ -118,7 +118,7 @@ def test_compaction_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
     with filled(tmp_path, 20) as journal:
         journal.sync()
         with monkeypatch.context() as patch:
-            patch.setattr(os, "write", refusing(errno.ENOSPC, os.write))
+            patch.setattr(os, "pwrite", refusing(errno.ENOSPC, os.pwrite))
             with pytest.raises(OSError, match="No space left"):
                 journal.compact(lambda record: "same")
         assert not list(tmp_path.glob("*.new"))

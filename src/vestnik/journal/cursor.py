@@ -101,7 +101,7 @@ class Cursor:
         if piece or not segment.is_sparse:
             reason = f"the end of {segment.path.name} is missing or damaged"
             self._note(Lost(self._seen + 1, min(segment.last, last), reason))
-        self._seen = max(self._seen, segment.last)
+        self._seen = segment.last
 
     def _note(self, lost: Lost) -> None:
         if lost.first <= lost.last:
