@@ -114,6 +114,21 @@ def test_what_is_durable_is_not_waited_for_and_what_is_not_appended_is_refused(j
     run(journal, disk, play)
 
 
+def test_what_is_durable_waits_its_turn(journal: Journal, disk: Disk) -> None:
+    called: list[int] = []
+
+    async def play(commit: GroupCommit) -> None:
+        disk.release()
+        await commit.committed(journal.append(entries(1, 1)))
+        commit.when_committed(journal.append(entries(2, 2)), lambda _: called.append(2))
+        commit.when_committed(1, lambda _: called.append(1))
+        disk.release()
+        await commit.committed(2)
+
+    run(journal, disk, play)
+    assert called == [2, 1]
+
+
 def test_who_stops_waiting_disturbs_nobody(journal: Journal, disk: Disk) -> None:
     async def play(commit: GroupCommit) -> None:
         tasks = [asyncio.create_task(commit.committed(journal.append(entries(n, n)))) for n in (1, 2, 3)]

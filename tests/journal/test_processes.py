@@ -89,8 +89,10 @@ def printed(process: subprocess.Popen[str], lines: int) -> list[str]:
 
 def end(process: subprocess.Popen[str]) -> list[str]:
     """What the process still prints until it ends."""
-    out, _ = process.communicate()
-    return out.splitlines()
+    assert process.stdin and process.stdout
+    with process, process.stdin, process.stdout as out:
+        process.stdin.close()
+        return out.read().splitlines()
 
 
 @pytest.mark.parametrize("script", [APPEND_AND_SYNC, APPEND_AND_WAIT], ids=["sync", "group commit"])
