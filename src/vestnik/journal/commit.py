@@ -27,8 +27,8 @@ class Log(Protocol):
 class GroupCommit:
     """Commits a log for those who wait on an event loop, which a slow disk never stops.
 
-    A sync runs in a thread while somebody waits; who comes meanwhile waits for the next. There is no timer: alone, one
-    waits for one sync; thousands together do, too.
+    A sync runs in a thread while somebody waits; who comes meanwhile waits for the next. There is no timer: the first
+    sync begins when all have had their turn who are ready now.
     """
 
     def __init__(self, log: Log) -> None:
@@ -50,7 +50,8 @@ class GroupCommit:
             return
         self._waiting.append((position, callback))
         if not self._is_running:
-            self._start(loop)
+            self._is_running = True
+            loop.call_soon(self._start, loop)
 
     async def committed(self, position: int) -> None:
         """Wait until `position` is durable; JournalFailed if it will never be."""
@@ -67,16 +68,16 @@ class GroupCommit:
         self._thread.shutdown()
 
     def _start(self, loop: AbstractEventLoop) -> None:
-        self._is_running = True
         loop.run_in_executor(self._thread, self._log.sync).add_done_callback(self._done)
 
     def _done(self, synced: Future[int]) -> None:
         """Start the next sync if it is waited for, then tell those whom this one was for."""
         loop = synced.get_loop()
         failure = synced.exception()
-        waiting, self._is_running = self._waiting, False
+        waiting = self._waiting
         while waiting and (failure or waiting[0][0] <= synced.result()):
             loop.call_soon(waiting.popleft()[1], failure)
+        self._is_running = bool(waiting)
         if waiting:
             self._start(loop)
 
