@@ -105,7 +105,7 @@ async def test_a_join_that_would_close_a_cycle_is_refused() -> None:
         fourth = broker("b4", (b3, b1))
         fourth._say = said.append
         async with fourth:
-            await until(lambda: any("would close a cycle" in text or "closes a cycle" in text for text in said))
+            await until(lambda: any("would close a cycle" in text for text in said))
             await until(lambda: len(fourth.host.guests) == 1)
             async with client(fourth) as p, client(b1) as c:
                 subscription = await c.subscribe("price > 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -11,6 +12,8 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik.client.notifications import Gap, Notification
 from vestnik.errors import Disconnected, InvalidAddress, NotAccepted, TurnedAway, Unreachable
 from vestnik.transport.addresses import read_address
+from vestnik.wire.frames import VERSION, frame
+from vestnik.wire.messages import Welcome
 
 
 async def test_a_subscriber_is_notified_of_what_it_wants_and_of_nothing_else() -> None:
@@ -152,6 +155,28 @@ async def test_a_second_connection_takes_the_name_over() -> None:
                 await subscription.get(10)
             with pytest.raises(TurnedAway, match="taken-over"):
                 await old.publish(quote(1))
+
+
+async def test_a_broker_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.client.line.SILENCE", 0.3)
+    connections = over = 0
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections, over
+        connections += 1
+        writer.write(frame(Welcome(VERSION, "mute")))
+        while await reader.read(1000):
+            pass
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        over += 1
+
+    async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        async with vestnik.connect(f"{host}:{port}"):
+            await until(lambda: connections >= 2)
+        await until(lambda: over == connections)
 
 
 async def test_the_environment_says_where_the_broker_is(monkeypatch: pytest.MonkeyPatch) -> None:

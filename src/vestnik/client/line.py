@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from vestnik.errors import Disconnected, TurnedAway, Unreachable, VestnikError
@@ -15,6 +16,8 @@ from vestnik.transport.ends import End, Receiver
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Welcome
 
+SILENCE = 45.0
+"""Seconds after which a broker that says nothing is taken for dead; it says something three times as often."""
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to connect, at most."""
 
@@ -50,6 +53,7 @@ class Line:
         self._keeper: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._is_flushing = False
+        self._heard_at = 0.0
 
     async def open(self, timeout: float) -> None:
         """Connect; Unreachable where that takes longer than `timeout` seconds, TurnedAway where it is refused."""
@@ -97,12 +101,25 @@ class Line:
         while not isinstance(self._error, TurnedAway):
             try:
                 self._end = await self._dial(self)
-                await self._until(lambda: self._end is None)
+                self._heard_at = time.monotonic()
+                await self._until_over()
                 pause = 0.0
             except OSError as error:
                 self._error = Unreachable(self.address, error.strerror or str(error) or type(error).__name__)
             pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _until_over(self) -> None:
+        """Wait until the connection is over, or nothing was heard for too long."""
+        while (end := self._end) is not None:
+            left = self._heard_at + SILENCE - time.monotonic()
+            if left <= 0:
+                end.close()
+                self.closed(end, f"nothing was heard for {SILENCE:g} seconds")
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._until(lambda: self._end is None)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -138,6 +155,7 @@ class Line:
         end.flush()
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
+        self._heard_at = time.monotonic()
         for message in messages:
             match message:
                 case Welcome():

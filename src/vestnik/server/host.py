@@ -100,13 +100,6 @@ class Guest(NamedTuple):
     is_broker: bool
 
 
-class Farewell(NamedTuple):
-    """Why a connection is over, and whether there had been a welcome."""
-
-    reason: str
-    was_welcome: bool
-
-
 class BrokerHost:
     """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
 
@@ -121,7 +114,7 @@ class BrokerHost:
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
         self._strangers: dict[End, asyncio.TimerHandle] = {}
-        self._greeted: dict[End, asyncio.Future[Farewell]] = {}
+        self._greeted: dict[End, asyncio.Future[str]] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._reading: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
@@ -218,9 +211,9 @@ class BrokerHost:
         reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
         self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
 
-    async def greet(self, end: End) -> Farewell:
-        """Introduce this broker to one that it was connected to, and wait until the connection is over."""
-        over: asyncio.Future[Farewell] = self._loop.create_future()
+    async def greet(self, end: End) -> str:
+        """Introduce this broker to one that it was connected to; when the connection is over, why."""
+        over: asyncio.Future[str] = self._loop.create_future()
         self._greeted[end] = over
         end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all())))
         end.flush()
@@ -241,7 +234,7 @@ class BrokerHost:
         guest = self._guests.pop(end, None)
         greeted = self._greeted.pop(end, None)
         if greeted is not None and not greeted.done():
-            greeted.set_result(Farewell(reason, guest is not None))
+            greeted.set_result(reason)
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
             self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))

@@ -73,15 +73,17 @@ class Broker:
             await self._store.close()
 
     async def _join(self, at: Address) -> None:
-        """Keep the link to a neighbour; less and less often try to make it while that fails."""
+        """Keep the link to a neighbour; less and less often try to make it while it does not last."""
         pause = 0.0
         while True:
+            begun = time.monotonic()
             try:
-                over = await self.host.greet(await dial(self.host, *at, limits=None))
+                reason = await self.host.greet(await dial(self.host, *at, limits=None))
             except OSError as error:
                 self._say(f"cannot join {at}: {error.strerror or error}")
             else:
-                self._say(f"the link to {at} is over: {over.reason}")
-                pause = 0.0 if over.was_welcome else pause
+                self._say(f"the link to {at} is over: {reason}")
+            if time.monotonic() - begun > SLOWEST_RETRY:
+                pause = 0.0
             pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
