@@ -10,7 +10,7 @@ import pytest
 
 from journal.journals import SMALL, entry, files, filled, missing, overwrite, put, read_all, segments
 from vestnik.errors import InvalidJournal
-from vestnik.journal import Cut, Entry, Journal
+from vestnik.journal import Cut, Entry, Journal, Settings, scan
 from vestnik.journal.records import encode
 from vestnik.journal.segments import HEADER_SIZE, LAYOUT, Header
 
@@ -123,6 +123,18 @@ def test_a_damaged_record_costs_no_other(tmp_path: Path) -> None:
         assert read_all(journal.read()).keys() == set(range(1, LAST + 1)) - {first}
 
 
+@pytest.mark.parametrize("chunk", range(60, 90))
+def test_the_next_record_is_found_wherever_reading_was_interrupted(
+    tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal.open(tmp_path, Settings(fsync=False)) as journal:
+        journal.append([(0, 0, bytes(200)), entry(2), entry(3)])
+    harm(segments(tmp_path)[0], flipped(1), HEADER_SIZE + 50)
+    monkeypatch.setattr(scan, "CHUNK", chunk)
+    with Journal.open(tmp_path, Settings(fsync=False)) as journal:
+        assert read_all(journal.read()) == {2: entry(2), 3: entry(3)}
+
+
 def test_a_missing_segment_is_said_at_opening_and_in_reading(tmp_path: Path) -> None:
     filled(tmp_path, LAST).close()
     gone, following = segments(tmp_path)[1:3]
@@ -159,6 +171,16 @@ def test_a_torn_tail_is_cut_off_and_reported_once(tmp_path: Path) -> None:
         assert str(journal.recovery) == f"{LAST - 1} records, up to position {LAST - 1}\n{cut}"
     with Journal.open(tmp_path, SMALL) as journal:
         assert journal.recovery.is_clean
+
+
+def test_room_that_was_not_used_is_no_loss_and_is_given_back(tmp_path: Path) -> None:
+    filled(tmp_path, LAST).close()
+    content = files(tmp_path)
+    put(tmp_path, {name: data + bytes(1_000) for name, data in content.items()})
+    with Journal.open(tmp_path, SMALL) as journal:
+        assert journal.recovery.is_clean
+        assert read_all(journal.read()).keys() == set(range(1, LAST + 1))
+        assert [path.stat().st_size for path in segments(tmp_path)[:-1]] == [*map(len, content.values())][:-1]
 
 
 def test_a_segment_whose_header_is_damaged_is_set_aside_and_its_positions_are_not_used_again(tmp_path: Path) -> None:

@@ -67,6 +67,15 @@ def test_a_segment_that_was_closed_during_a_sync_is_synced_again(
         assert synced == [growing, segments(tmp_path)[-1], tmp_path]
 
 
+def test_a_closed_segment_gives_back_the_room_that_it_did_not_use(tmp_path: Path) -> None:
+    with filled(tmp_path, 3, Settings(segment_size=100_000)) as journal:
+        assert segments(tmp_path)[0].stat().st_size == 100_000
+        size = journal.size
+        journal.roll()
+        journal.sync()
+        assert segments(tmp_path)[0].stat().st_size == size
+
+
 def test_what_is_new_is_named_durably(tmp_path: Path, synced: list[Path]) -> None:
     directory = tmp_path / "a" / "b"
     Journal.open(directory).close()
