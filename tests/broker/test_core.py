@@ -355,10 +355,16 @@ def test_messages_for_one_broker_go_where_it_is() -> None:
 
 
 def test_a_link_that_closes_a_cycle_is_parted() -> None:
+    for cycle in (("u", "b"), ("u", "far", "v")):
+        (part,) = World().tell("u", Reach(cycle))
+        assert isinstance(part, Part) and part.neighbour == "u" and cycle[-1] in part.reason
+
+
+def test_who_is_linked_to_twice_is_not_believed() -> None:
     world = World()
     world.tell("v", Reach(("v", "far")))
-    (part,) = world.tell("u", Reach(("u", "far")))
-    assert isinstance(part, Part) and part.neighbour == "u" and "far" in part.reason
+    assert not [effect for effect in world.tell("u", Reach(("u", "far"))) if isinstance(effect, Part)]
+    assert world.broker.surroundings.way("far") == "v"
 
 
 @pytest.mark.parametrize("strategy", ["flooding", "simple", "identity", "covering", "merging"])

@@ -342,21 +342,21 @@ class BrokerCore:
     def _link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
         self.router.connect(message.neighbour)
         self.surroundings.joined(message.neighbour)
-        return [*self._report(), *self._tell(now)]
+        return [*self._report([message.neighbour]), *self._tell(now)]
 
     def _link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
         self.router.disconnect(message.neighbour)
         self.surroundings.parted(message.neighbour)
-        return [*self._report(), *self._tell(now)]
+        return [*self._report(self.surroundings.neighbours()), *self._tell(now)]
 
     def _reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
         twice = self.surroundings.told(sender, frozenset(message.brokers))
         if twice:
             return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
-        return self._report(but=sender)
+        return self._report(self.surroundings.neighbours(but=sender))
 
-    def _report(self, but: NodeId | None = None) -> list[Effect]:
-        return [Send(neighbour, report) for neighbour, report in self.surroundings.reports(but)]
+    def _report(self, neighbours: list[NodeId]) -> list[Effect]:
+        return [Send(neighbour, self.surroundings.report(neighbour)) for neighbour in neighbours]
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
         """Events for here are routed; what is for nobody that is known goes no further."""

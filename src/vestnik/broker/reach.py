@@ -27,12 +27,17 @@ class Surroundings:
         self._behind.pop(neighbour, None)
 
     def told(self, neighbour: NodeId, brokers: frozenset[NodeId]) -> frozenset[NodeId]:
-        """A neighbour says who is on its side; those of them that are somewhere else, too, are in a cycle."""
-        twice = brokers & self.all(without=neighbour)
-        if neighbour in self._behind and not twice:
-            self._behind[neighbour] = brokers
-        return twice
+        """A neighbour says who is on its side. If these are this broker or other neighbours, the link closes a cycle.
 
-    def reports(self, but: NodeId | None = None) -> list[tuple[NodeId, Reach]]:
-        """What to tell each neighbour but one."""
-        return [(near, Reach(tuple(sorted(self.all(without=near))))) for near in self._behind if near != but]
+        Others that are also elsewhere are being linked to twice; whoever does that will notice, and it is not believed.
+        """
+        if neighbour in self._behind and not brokers & self.all(without=neighbour):
+            self._behind[neighbour] = brokers
+        return brokers & ({self._name} | self._behind.keys() - {neighbour})
+
+    def report(self, to: NodeId) -> Reach:
+        """What to tell a neighbour."""
+        return Reach(tuple(sorted(self.all(without=to))))
+
+    def neighbours(self, but: NodeId | None = None) -> list[NodeId]:
+        return [near for near in self._behind if near != but]
