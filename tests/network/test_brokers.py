@@ -236,3 +236,10 @@ def test_settings_that_cannot_be() -> None:
         broker("")
     with pytest.raises(InvalidSetting, match="lease"):
         broker(lease=1.0, sweep=5.0)
+
+
+async def test_only_who_was_greeted_may_say_welcome() -> None:
+    async with broker() as b, client(b, "victim") as c:
+        (goodbye,) = await talk(b.address, frame(Welcome(VERSION, "victim")))
+        assert isinstance(goodbye, Goodbye) and goodbye.code == "hello"
+        assert c.is_connected and [guest.name for guest in b.host.guests] == ["victim"]

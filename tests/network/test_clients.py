@@ -196,3 +196,47 @@ def test_addresses_that_are_none(text: str) -> None:
 def test_addresses() -> None:
     assert read_address("h") == read_address("vestnik://h:8020/") == ("h", 8020)
     assert str(read_address("[::1]:5")) == "[::1]:5" and read_address("[::1]:5") == ("::1", 5)
+
+
+async def test_many_events_with_an_urgent_one_all_come() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("price > 0", queue=10_000)
+        events = [quote(price, source="feed") for price in range(1, 3001)]
+        await p.publish_many([*events, quote(3001, source="feed", priority=9)])
+        assert sorted(await taken(subscription, 3001)) == list(range(1, 3002))
+
+
+async def test_a_client_cannot_say_which_number_its_events_have() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        forged = quote(1, source="feed").replace(stream=("b", "feed"), seq=2**53 - 1)
+        await c.publish(forged)
+        await c.publish(quote(2, source="feed"))
+        found = [await subscription.get(10) for _ in range(2)]
+        assert [n.event.data["price"] for n in found] == [1, 2]
+        assert (found[0].event.seq or 0) < 2**53 - 1
+
+
+async def test_a_subscription_that_is_given_up_while_it_is_made_leaves_nothing() -> None:
+    async with broker() as b, client(b) as c:
+        making = asyncio.create_task(c.subscribe("price > 0", name="s"))
+        await asyncio.sleep(0)
+        making.cancel()
+        await asyncio.gather(making, return_exceptions=True)
+        await c.subscribe("price > 0", name="s")
+
+
+async def test_several_may_wait_for_one_subscription() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        waiting = [asyncio.create_task(subscription.get(10)) for _ in range(3)]
+        await asyncio.sleep(0)
+        await c.publish_many([quote(1), quote(2), quote(3)])
+        assert sorted([n.number for n in await asyncio.gather(*waiting)]) == [1, 2, 3]
+
+
+async def test_a_client_without_a_name_leaves_nothing_behind() -> None:
+    async with broker() as b:
+        async with client(b) as c:
+            await c.subscribe("price > 0")
+        await until(lambda: b.host.core.clients == {} and len(b.host.core.router.subscriptions) == 0)

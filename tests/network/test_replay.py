@@ -108,3 +108,10 @@ def test_replays_by_what_is_no_path() -> None:
     with pytest.raises(FilterSyntaxError):
         Replay(latest_by="price >")
     assert vestnik.Replay(since="1970-01-01T00:00:01Z").since == 1_000_000
+
+
+async def test_a_long_past_comes_whole_to_who_reads_slowly(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish_many([quote(price) for price in range(1, 5001)])
+        subscription = await c.subscribe("price > 0", replay=Replay(all=True), queue=10)
+        assert await taken(subscription, 5000) == list(range(1, 5001))

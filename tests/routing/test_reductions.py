@@ -11,6 +11,7 @@ from vestnik import Filter
 from vestnik.routing import cover_index
 from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.declarative import REDUCE, is_merged
+from vestnik.routing.merging import Merged
 from vestnik.routing.reductions import Entry, Reduction
 from vestnik.routing.registry import make_strategy
 
@@ -117,3 +118,14 @@ class Neighbour:
         assert not set(change.add) & set(change.remove)
         assert not set(change.add) & set(self.told) and set(change.remove) <= set(self.told)
         self.told = {known: None for known in (*self.told, *change.add) if known not in change.remove}
+
+
+def test_what_is_too_much_work_to_merge_is_told_in_parts() -> None:
+    cover = Entry(Filter.parse("EXISTS name"))
+    parts = [Entry(Filter.parse(f"name MATCHES '.*{letter}.{{9}}'")) for letter in "abcdefgh"]
+    reduction = Merged(0.0)
+    for entry in (cover, *parts):
+        reduction.add(entry)
+    reduction.remove(cover)
+    told = list(reduction.entries())
+    assert all(any(entry.filter.covers(part.filter) for entry in told) for part in parts)

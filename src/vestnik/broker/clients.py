@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from vestnik.model.events import Event
-from vestnik.wire.messages import Answer, Delivery, Position, Subscribe, Unknown
+from vestnik.wire.messages import Answer, Delivery, Last, Position, Subscribe, Unknown
 
 FOREVER = float("inf")
+MOST_KEPT = 1_000_000
+"""Notifications of a subscription."""
+PAGE = 500
+"""Notifications in a message, at most."""
 MICROS = 1_000_000
 
 
@@ -42,6 +46,10 @@ class Subscription:
         self.leased = message.lease < FOREVER
         self.kept = deque(self.kept, maxlen=message.keep)
 
+    def make_room(self, count: int) -> None:
+        """Keep so many more than were asked for: they come all at once."""
+        self.kept = deque(self.kept, maxlen=(self.kept.maxlen or 0) + count)
+
     def number(self, event: Event, place: int, *, replayed: bool = False) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""
         self.last += 1
@@ -68,11 +76,14 @@ class Client:
         """Whether notifications are sent to it, and not only kept."""
         return self.connected and not self.is_full
 
-    def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Unknown]:
-        """What came after these positions, each event once and in order. What has expired is not handed out."""
+    def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Last | Unknown]:
+        """What came after these positions, each event once and in order. What has expired is not handed out.
+
+        Where there is more than a page of it, that it goes on is said at the end.
+        """
         last: list[tuple[int, int]] = []
         found: dict[int, tuple[Event, list[tuple[int, int]], bool]] = {}
-        for position in positions:
+        for position in {position.name: position for position in positions}.values():
             subscription = self.subscriptions.get(position.name)
             if subscription is None or subscription.epoch != position.epoch:
                 yield Unknown(position)
@@ -81,6 +92,11 @@ class Client:
             for place, number, event, replayed in subscription.kept:
                 if number > position.after and not has_expired(event, now):
                     found.setdefault(place, (event, [], replayed))[1].append((subscription.epoch, number))
-        if last:
-            kept = [Delivery(event, tuple(pairs), replayed) for _, (event, pairs, replayed) in sorted(found.items())]
-            yield Answer(tuple(last), tuple(kept))
+        if not last:
+            return
+        kept = [Delivery(event, tuple(pairs), replayed) for _, (event, pairs, replayed) in sorted(found.items())]
+        page, rest = kept[:PAGE], kept[PAGE:]
+        first = {epoch: number for delivery in reversed(rest) for epoch, number in delivery.numbers}
+        yield Answer(tuple([(epoch, first.get(epoch, number + 1) - 1) for epoch, number in last]), tuple(page))
+        if rest:
+            yield Last(tuple(last))

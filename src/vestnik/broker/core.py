@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from itertools import count
+from itertools import chain, count
 from typing import Any, TypeAlias
 
-from vestnik.broker.clients import MICROS, Client, Subscription, has_expired
+from vestnik.broker.clients import MICROS, MOST_KEPT, PAGE, Client, Subscription, has_expired
 from vestnik.broker.effects import (
     Append,
     Appended,
@@ -34,7 +34,7 @@ from vestnik.broker.reach import Surroundings
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.streams import Arrivals
+from vestnik.model.streams import WINDOW, Arrivals
 from vestnik.routing.propagation import FOREVER, Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
@@ -130,7 +130,8 @@ class BrokerCore:
         self._client(client)
         refused = list(message.refused)
         taken: list[Event] = []
-        for event in message.events:
+        for given in message.events:
+            event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
             if self._acceptance.is_known(event):
                 continue
             if not self.router.conforms(client, event):
@@ -219,7 +220,7 @@ class BrokerCore:
     # --- what clients want and offer ---
 
     def _subscribe(self, message: Subscribe, client: NodeId, now: float) -> list[Effect]:
-        unfit = self._unfit(client, message.name)
+        unfit = self._unfit(client, message.name, message.lease, message.keep)
         if unfit:
             return _answer(client, message, Refused(message.request, unfit))
         known, name = self._client(client), message.name
@@ -248,6 +249,7 @@ class BrokerCore:
         if not client or not subscription or subscription.epoch != what.epoch:
             return []
         backlog, subscription.backlog = subscription.backlog or [], None
+        subscription.make_room(len(message.events))
         seen = {(event.stream, event.seq) for event in message.events}
         live = [event for event in backlog if (event.stream, event.seq) not in seen]
         deliveries: list[Delivery] = []
@@ -255,7 +257,8 @@ class BrokerCore:
             if not has_expired(event, now):
                 number = subscription.number(event, next(self._places), replayed=replayed)
                 deliveries.append(Delivery(event, ((what.epoch, number),), replayed))
-        return [Send(what.client, Notify(tuple(deliveries)))] if deliveries and client.takes else []
+        pages = [deliveries[start : start + PAGE] for start in range(0, len(deliveries), PAGE)]
+        return [Send(what.client, Notify(tuple(page))) for page in pages] if client.takes else []
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
@@ -267,7 +270,7 @@ class BrokerCore:
             self.router.unsubscribe(Source(client, name), subscription.filter)
 
     def _advertise(self, message: Advertise, client: NodeId, now: float) -> list[Effect]:
-        unfit = self._unfit(client, message.name)
+        unfit = self._unfit(client, message.name, message.lease)
         if unfit:
             return _answer(client, message, Refused(message.request, unfit))
         lease = self._granted(message.lease)
@@ -287,10 +290,14 @@ class BrokerCore:
         """For how long something of a client lasts unless renewed."""
         return min(lease, self.router.leases.length)
 
-    def _unfit(self, client: NodeId, name: str) -> str:
-        """Why a client cannot have something of this name; empty where it can."""
+    def _unfit(self, client: NodeId, name: str, lease: float, keep: int = 0) -> str:
+        """Why a client cannot have something of this name on these terms; empty where it can."""
         if client in self.router.neighbours:
             return f"{client} is the name of a neighbouring broker"
+        if not lease > 0:
+            return f"a lease is longer than nothing, not {lease}"
+        if not 0 <= keep <= MOST_KEPT:
+            return f"from 0 to {MOST_KEPT:,} notifications are kept, not {keep:,}"
         return "" if name else "it has no name"
 
     def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
@@ -405,7 +412,11 @@ def _release(event: Event) -> float:
 
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
-    """The more urgent events first, equally urgent ones in their order; none before what it names as its cause."""
+    """The more urgent events first, equally urgent ones in their order; none before what it names as its cause.
+
+    None overtakes so many that these would be taken for duplicates.
+    """
     if len(events) == 1 or any(event.causes for event in events):
         return events
-    return sorted(events, key=lambda event: -event.priority)
+    pieces = (events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2))
+    return chain.from_iterable(sorted(piece, key=lambda event: -event.priority) for piece in pieces)

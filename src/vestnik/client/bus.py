@@ -16,6 +16,7 @@ from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
@@ -24,6 +25,8 @@ from vestnik.wire.replays import Replay
 
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
+TOGETHER: Final = WINDOW // 2
+"""Events in one request: so few that a broker knows all of them when it is repeated."""
 QUEUE: Final = 1000
 """How many notifications of a subscription wait here, and how many the broker keeps, unless told otherwise."""
 
@@ -40,6 +43,7 @@ class Bus:
     def __init__(
         self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
     ) -> None:
+        self._is_named = name is not None
         self.name = name or f"client-{secrets.token_hex(8)}"
         self._timeout = timeout
         self._session = Session(self.name, random.uniform)
@@ -62,7 +66,10 @@ class Bus:
         await self.close()
 
     async def close(self) -> None:
-        """Leave: what was published is sent, subscriptions end."""
+        """Leave: what was published is sent. Subscriptions end; those of a client with a name end with their lease."""
+        if self._line.is_up and not self._is_named:
+            for subscription in list(self._subscriptions.values()):
+                self._line.do(self._session.unsubscribe(subscription.name, time.time()))
         await self._line.close()
         self._over(Disconnected(f"{self.name} has left {self._line.address}"))
         for task in self._calls.values():
@@ -83,16 +90,19 @@ class Bus:
         """Publish events in order. NotAccepted where the broker refuses some; the others are published."""
         self._line.check("publish")
         given = tuple(events)
+        pieces = [given[start : start + TOGETHER] for start in range(0, len(given), TOGETHER)]
         if not durable:
             if not self._line.is_up:
                 raise Disconnected(f"not connected to {self._line.address}: with durable=True it would wait")
-            self._line.do(self._session.publish(given, time.time(), answered=False))
+            for piece in pieces:
+                self._line.do(self._session.publish(piece, time.time(), answered=False))
             return
-        request, acts = self._session.publication(given, time.time())
-        done = await self._ask(("publication", request), acts)
-        if done.refused:
-            reasons = "; ".join(f"{refusal.id}: {refusal.reason}" for refusal in done.refused)
-            raise NotAccepted(f"{len(done.refused)} of {len(given)} events", reasons)
+        requests = [self._session.publication(piece, time.time()) for piece in pieces]
+        answers = [self._ask(("publication", request), acts) for request, acts in requests]
+        refused = [refusal for done in await asyncio.gather(*answers) for refusal in done.refused]
+        if refused:
+            reasons = "; ".join(f"{refusal.id}: {refusal.reason}" for refusal in refused)
+            raise NotAccepted(f"{len(refused)} of {len(given)} events", reasons)
 
     # --- subscribing ---
 
@@ -127,6 +137,9 @@ class Bus:
             await self._ask(("subscription", name), acts)
         except NotAccepted:
             del self._subscriptions[name]
+            raise
+        except BaseException:
+            self.give_up(made)
             raise
         if callback is not None:
             self._calls[name] = asyncio.create_task(_call(made, callback))

@@ -187,7 +187,7 @@ class Line:
     def drained(self, end: End) -> None: ...
 
     def _turned_away(self, code: str, reason: str) -> None:
-        """A broker that shuts down may come again; any other word is final."""
-        if code != "shutdown":
+        """A broker that shuts down, or took this client for dead, may be asked again; any other word is final."""
+        if code not in ("shutdown", "silence"):
             self._error = TurnedAway(self.address, code, reason)
             self._ended(self._error)

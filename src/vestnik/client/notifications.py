@@ -44,7 +44,7 @@ class Waiting:
         self.items: deque[Notification] = deque()
         self._end: Exception | None = None
         self._is_over = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiters: deque[asyncio.Future[None]] = deque()
 
     def put(self, item: Notification) -> None:
         self.items.append(item)
@@ -60,10 +60,14 @@ class Waiting:
         while not self.items:
             if self._is_over:
                 raise self._end or StopAsyncIteration
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
         return self.items.popleft()
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        """Let all who wait look again."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)

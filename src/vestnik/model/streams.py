@@ -55,8 +55,10 @@ class Arrivals:
         if seq > last:
             self._seen.put(stream, (seq, (seen << min(seq - last, WINDOW) | 1) & _WHOLE_WINDOW))
             return True
+        if last - seq >= WINDOW:
+            return False
         bit = 1 << (last - seq)
-        if last - seq >= WINDOW or seen & bit:
+        if seen & bit:
             return False
         self._seen.put(stream, (last, seen | bit))
         return True

@@ -189,7 +189,7 @@ def _gathered(parts: Parts) -> Iterator[tuple[Filter, Parts]]:
     """The parts as fewer filters: those that differ in one path, the one that joins most, are joined at once."""
     groups = min((_groups(parts, path) for path in _paths(parts)), key=len, default=[])
     for group in groups:
-        yield _joined(group), dict.fromkeys(group)
+        yield from _joined(group)
 
 
 def _paths(parts: Parts) -> list[Any]:
@@ -207,14 +207,17 @@ def _groups(parts: Parts, path: Any) -> list[list[Filter]]:
     return list(groups.values())
 
 
-def _joined(group: list[Filter]) -> Filter:
-    """One filter for all of a group, by halves."""
+def _joined(group: list[Filter]) -> list[tuple[Filter, Parts]]:
+    """One filter for all of a group, by halves; several where it would be too much work."""
     if len(group) == 1:
-        return group[0]
+        return [(group[0], dict.fromkeys(group))]
     half = len(group) // 2
-    joined = perfect_merger(_joined(group[:half]), _joined(group[half:]))
-    assert joined is not None, "filters that differ in one path merge"
-    return joined
+    low, high = _joined(group[:half]), _joined(group[half:])
+    if len(low) == len(high) == 1:
+        joined = perfect_merger(low[0][0], high[0][0])
+        if joined is not None:
+            return [(joined, dict.fromkeys(group))]
+    return low + high
 
 
 class Merging:

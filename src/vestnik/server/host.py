@@ -29,6 +29,7 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.errors import VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.transport.ends import End
@@ -59,6 +60,8 @@ from vestnik.wire.replays import Replay
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
+LATEST_TICK: Final = 5.0
+"""Seconds after which the core is told that time has passed, whatever it asked for."""
 BEAT = 15.0
 """Seconds in which everybody has to be heard from."""
 FOREVER: Final = float("inf")
@@ -104,12 +107,19 @@ class BrokerHost:
     """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
 
     def __init__(
-        self, core: BrokerCore, routing: str, store: Store | None = None, *, takes_clients: bool = True
+        self,
+        core: BrokerCore,
+        routing: str,
+        store: Store | None = None,
+        *,
+        takes_clients: bool = True,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.core = core
         self._routing = routing
         self._store = store or Forgetful()
         self._takes_clients = takes_clients
+        self._say = say
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
@@ -176,7 +186,12 @@ class BrokerHost:
         self._do(NotAppended(what, failure) if failure else Appended(what))
 
     async def _read(self, what: Read) -> None:
-        self._do(Past(what, tuple(await self._store.past(what.filter, what.replay))))
+        try:
+            events = await self._store.past(what.filter, what.replay)
+        except (VestnikError, OSError) as error:
+            self._say(f"the past could not be read: {error}")
+            events = []
+        self._do(Past(what, tuple(events)))
 
     def _flush(self) -> None:
         touched, self._touched = self._touched, {}
@@ -202,7 +217,10 @@ class BrokerHost:
 
     def _ring(self) -> None:
         self._alarm, self._alarm_at = None, FOREVER
-        self._do(Tick())
+        try:
+            self._do(Tick())
+        finally:
+            self._wake(time.time() + LATEST_TICK)
 
     # --- connections ---
 
@@ -273,7 +291,10 @@ class BrokerHost:
                     return
                 end.send(Welcome(VERSION, self.name, self._store.is_durable))
                 self._admit(end, Guest(message.name, message.is_broker))
-            case Welcome(name=name):
+            case Welcome(version=version, name=name) if end in self._greeted:
+                if version != VERSION or name == self.name or name in self._ends:
+                    self._refuse(end, "name", f"{self.name} cannot be a neighbour of {name}, version {version}")
+                    return
                 self._admit(end, Guest(name, True))
             case Goodbye(_, reason):
                 end.close()
@@ -300,7 +321,7 @@ class BrokerHost:
             return "version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}"
         if hello.name in ("", self.name):
             return "name", f"this broker is called {self.name}; choose a name of your own"
-        if is_known_broker or (known is not None and hello.is_broker):
+        if is_known_broker or (hello.is_broker and hello.name in self.core.clients):
             return "name", f"{hello.name} is connected already"
         if hello.is_broker and hello.routing != self._routing:
             return "routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}"

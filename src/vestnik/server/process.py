@@ -52,9 +52,14 @@ class Broker:
                 self._say(str(self._store.recovery))
             stored = self._store.stored()
         core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq=time.time_ns() // 1000)
-        self.host = BrokerHost(core, settings.way_of_routing, self._store, takes_clients=settings.role != "router")
+        takes_clients = settings.role != "router"
+        self.host = BrokerHost(core, settings.way_of_routing, self._store, takes_clients=takes_clients, say=self._say)
         if self._listens:
-            self._server = await listen(self.host, *settings.listen)
+            try:
+                self._server = await listen(self.host, *settings.listen)
+            except OSError:
+                await self.__aexit__()
+                raise
             self.address = address(self._server.sockets[0].getsockname())
             self._say(f"listening on {self.address}")
         self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]

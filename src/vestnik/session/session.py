@@ -121,7 +121,9 @@ class Session:
 
     def pause(self, name: str) -> None:
         """Hand over nothing of a subscription for now."""
-        self._subscriptions[name].is_paused = True
+        known = self._subscriptions[name]
+        known.is_paused = True
+        self._no_longer_ask(known)
 
     def unpause(self, name: str, now: float) -> list[Act]:
         """Go on, with what was missed meanwhile."""
@@ -130,13 +132,9 @@ class Session:
         return [*self._ask([known], now), *self._alarm()]
 
     def unsubscribe(self, name: str, now: float) -> list[Act]:
-        known = self._subscriptions.pop(name, None)
+        known = self._subscriptions.get(name)
         if known is not None:
-            for epoch in (known.epoch, known.afresh):
-                self._by_epoch.pop(epoch, None)
-            self._missing.discard(name)
-            for what in ERRANDS:
-                self._agenda.drop(Errand(what, name))
+            self._forget(known)
         return [self._request(Unsubscribe(name, request=next(self._count)), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
@@ -173,7 +171,7 @@ class Session:
         for known in self._subscriptions.values():
             acts.append(self._say_subscription(known, now))
             self._no_longer_ask(known)
-        followed = [known for known in self._subscriptions.values() if known.epoch]
+        followed = [known for known in self._subscriptions.values() if known.epoch and not known.is_paused]
         self._missing.update(known.name for known in followed)
         acts += self._ask(followed, now)
         acts += [
@@ -200,7 +198,7 @@ class Session:
             case Accepted(request, lease, epoch):
                 return [*self._follow(epoch, now), *self._accepted(request, lease, now)]
             case Refused(request, reason):
-                return [*self._done(request, reason)]
+                return self._refused(request, reason)
             case Fetched(request, events):
                 return [Found(request, events) for _ in self._done(request)]
             case Stored(request, refused):
@@ -264,7 +262,8 @@ class Session:
 
     def _ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
         """Ask what there is, unless that was asked already."""
-        positions = [known.position for known in subscriptions if Errand("ask", known.name) not in self._agenda]
+        wanted = [known for known in subscriptions if not known.is_paused]
+        positions = [known.position for known in wanted if Errand("ask", known.name) not in self._agenda]
         for position in positions:
             self._agenda.put(Errand("ask", position.name), now + PATIENCE)
         return [Say(Ask(tuple(positions)))] if positions else []
@@ -316,6 +315,9 @@ class Session:
 
     def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
         done = self._done(request)
+        for act in done:
+            if isinstance(act.what, Subscribe) and act.what.name in self._subscriptions:
+                self._subscriptions[act.what.name].accepted = act.what.filter
         if lease < FOREVER:
             for act in done:
                 match act.what:
@@ -324,6 +326,30 @@ class Session:
                     case Advertise(name) if name in self._advertisements:
                         self._renew_later(Errand("offer", name), lease, now)
         return [*done]
+
+    def _refused(self, number: int, reason: str) -> list[Act]:
+        """What was there before stays as it was; what was not is not."""
+        done = self._done(number, reason)
+        for act in done:
+            match act.what:
+                case Subscribe(name) if name in self._subscriptions:
+                    known = self._subscriptions[name]
+                    if known.accepted is None:
+                        self._forget(known)
+                    else:
+                        known.filter = known.accepted
+                case Advertise(name):
+                    self._advertisements.pop(name, None)
+                    self._agenda.drop(Errand("offer", name))
+        return [*done]
+
+    def _forget(self, known: Subscription) -> None:
+        del self._subscriptions[known.name]
+        for epoch in (known.epoch, known.afresh):
+            self._by_epoch.pop(epoch, None)
+        self._missing.discard(known.name)
+        for what in ERRANDS:
+            self._agenda.drop(Errand(what, known.name))
 
     def _done(self, number: int, reason: str = "") -> list[Done]:
         request = self._requests.pop(number, None)

@@ -31,6 +31,7 @@ class Subscription:
     def __init__(self, name: str, afresh: int) -> None:
         self.name = name
         self.filter = Filter.none()
+        self.accepted: Filter | None = None  # the last filter that the broker took
         self.lease = 0.0
         self.keep = 0
         self.replay: Replay | None = None

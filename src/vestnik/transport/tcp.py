@@ -29,7 +29,15 @@ class TcpEnd(End, asyncio.Protocol):
 
     def send(self, message: Message) -> None:
         if self._is_open:
-            self._out.append(frame(message))
+            try:
+                self._out.append(frame(message))
+            except InvalidFrame as error:
+                self._fail(str(error))
+
+    def _fail(self, reason: str) -> None:
+        """What cannot be sent ends the connection: nothing is left out in silence."""
+        self.refuse("frame", reason)
+        asyncio.get_running_loop().call_soon(self._receiver.closed, self, reason)
 
     def flush(self) -> None:
         if self._out and self._transport is not None:

@@ -11,7 +11,7 @@ from vestnik.errors import FilterError, InvalidEvent, InvalidFrame
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.parser import OUTSIDE, Limits
-from vestnik.wire.messages import Advertise, AnyMessage, Malformed, Message, Publish, Refusal, Subscribe
+from vestnik.wire.messages import Advertise, AnyMessage, Fetch, Malformed, Message, Publish, Refusal, Subscribe
 from vestnik.wire.packing import pack, unpack
 
 VERSION: Final = 1
@@ -89,10 +89,16 @@ class Reader:
         try:
             message = self._decode(body)
         except FilterError as error:
-            return Malformed(str(error), request=_request_of(_decode_any(body)))
+            return self._malformed(body, str(error))
         except _UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
         return _published(message) if isinstance(message, _Publish) else message
+
+    def _malformed(self, body: bytes, reason: str) -> Malformed:
+        try:
+            return Malformed(reason, request=_request_of(_decode_any(body)))
+        except _UNREADABLE as error:
+            raise InvalidFrame(str(error)) from error
 
     def _read(self, kind: type, value: Any) -> Any:
         if kind is Event:
@@ -117,7 +123,7 @@ def _published(message: _Publish) -> Publish:
 
 def _request_of(message: list[Any]) -> int:
     """The number of a request whose filter is wrong; 0 where it has none, or is none."""
-    for kind in (Subscribe, Advertise):
+    for kind in (Subscribe, Advertise, Fetch):
         fields = (type, *kind.__struct_fields__)
         if message[0] == kind.__struct_config__.tag and len(message) == len(fields) and isinstance(message[-1], int):
             return message[-1]

@@ -36,9 +36,11 @@ class Replay(Struct, frozen=True, array_like=True):
             raise ValueError("say what to replay: last=, since=, latest_by=, or all=True")
 
     def key(self) -> Path:
-        """The path of which the latest of each value is wanted; FilterSyntaxError where it is none."""
-        ((path, _),) = Filter.parse(f"EXISTS {self.latest_by}").region.boxes[0].sets
-        return path
+        """The path of which the latest of each value is wanted; FilterSyntaxError or ValueError where it is none."""
+        found = Filter.parse(f"EXISTS {self.latest_by}").region.boxes
+        if len(found) != 1 or len(found[0].sets) != 1:
+            raise ValueError(f"{self.latest_by} is no path")
+        return found[0].sets[0][0]
 
 
 class Selection:
