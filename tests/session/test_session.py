@@ -151,6 +151,14 @@ def test_an_effect_waits_while_something_is_missing() -> None:
     assert results(answered) == [*handed(1, 2), Hand(effect, (("t", 1),)), Hand(event(4), (("t", 2),))]
 
 
+def test_what_is_lost_is_not_missing_any_more() -> None:
+    client = session(keep=9)
+    client.handle(pushed(2), 0.0)
+    client.handle(Answer(((EPOCH, 4),), kept(4)), 1.0)
+    effect = event(5).replace(causes=[("s", "1")])
+    assert client.handle(Notify((Delivery(effect, ((EPOCH, 5),)),)), 2.0) == [Hand(effect, (("s", 5),))]
+
+
 def test_a_question_that_is_not_answered_is_asked_again() -> None:
     client = session(keep=1)
     client.handle(pushed(2), 0.0)

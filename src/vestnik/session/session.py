@@ -242,8 +242,8 @@ class Session:
         Effects wait for the answer, which may bring their causes.
         """
         known = list(subscriptions)
+        acts = [act for subscription in known for act in subscription.pass_lost()]
         self._missing.update(subscription.name for subscription in known if subscription.has_gap)
-        acts: list[Act] = []
         queue: list[tuple[int, int]] = []
 
         def turn(place: int) -> None:
