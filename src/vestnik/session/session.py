@@ -258,7 +258,9 @@ class Session:
             _, place = heapq.heappop(queue)
             acts += known[place].hand_next()
             turn(place)
-        return acts + self._ask([subscription for subscription in known if subscription.has_gap], now)
+        gaps = [subscription for subscription in known if subscription.has_gap]
+        self._missing.update(subscription.name for subscription in gaps)
+        return acts + self._ask(gaps, now)
 
     def _ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
         """Ask what there is, unless that was asked already."""
