@@ -240,3 +240,17 @@ async def test_a_client_without_a_name_leaves_nothing_behind() -> None:
         async with client(b) as c:
             await c.subscribe("price > 0")
         await until(lambda: b.host.core.clients == {} and len(b.host.core.router.subscriptions) == 0)
+
+
+async def test_a_callback_that_fails_is_logged_and_called_with_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as b, client(b) as c:
+        seen: list[int] = []
+
+        def callback(notification: Notification) -> None:
+            seen.append(notification.number)
+            raise ValueError("boom")
+
+        await c.subscribe("price > 0", callback)
+        await c.publish_many([quote(1), quote(2)])
+        await until(lambda: seen == [1, 2])
+        assert caplog.text.count("ValueError: boom") == 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
 from io import BufferedIOBase
 from typing import Any
 
@@ -19,6 +21,8 @@ from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
 
 SOME_NOT = 1
+LINES_AHEAD = 4
+"""Batches of lines that are read before they are published."""
 
 
 @click.command(
@@ -72,14 +76,16 @@ async def _publish(given: list[Event] | None, url: str | None, name: str | None,
             await bus.advertise(advertise)
         if given is not None:
             return 0 if await _send(bus, given) else SOME_NOT
-        with opened("-") as file:
+        with opened("-"), open(0, "rb", closefd=False) as file:  # not the buffer that Python locks at its end
             return await _publish_lines(bus, file)
 
 
 async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
     faults, all_taken = Faults("-"), True
-    reader = batches(file)
-    while (batch := await asyncio.to_thread(_next, reader)) is not None:
+    arrived: asyncio.Queue[Batch | None] = asyncio.Queue(LINES_AHEAD)
+    reading = threading.Thread(target=_read, args=(file, arrived, asyncio.get_running_loop()), daemon=True)
+    reading.start()
+    while (batch := await arrived.get()) is not None:
         _, events = read_events(batch.lines, faults)
         if events:
             all_taken = await _send(bus, events) and all_taken
@@ -88,9 +94,12 @@ async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
     return 0 if all_taken and not faults.count else SOME_NOT
 
 
-def _next(reader: Any) -> Batch | None:
-    found: Batch | None = next(reader, None)
-    return found
+def _read(file: BufferedIOBase, arrived: asyncio.Queue[Batch | None], loop: asyncio.AbstractEventLoop) -> None:
+    """Read on a thread that may be left behind: nobody can interrupt a read."""
+    with suppress(RuntimeError):  # the loop is closed
+        for batch in batches(file):
+            asyncio.run_coroutine_threadsafe(arrived.put(batch), loop).result()
+        asyncio.run_coroutine_threadsafe(arrived.put(None), loop).result()
 
 
 async def _send(bus: Bus, events: list[Event]) -> bool:

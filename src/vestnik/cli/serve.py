@@ -40,7 +40,7 @@ def command(
     settings = Settings(
         name=name or f"broker-{secrets.token_hex(4)}",
         listen=read_address(listen),
-        join=tuple(map(read_address, join)),
+        join=tuple(dict.fromkeys(map(read_address, join))),
         routing=routing,
         advertisements=advertisements,
         role=role,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import secrets
 import time
@@ -23,12 +24,16 @@ from vestnik.session.session import Session
 from vestnik.wire.messages import Advertise, Fetch, Request, Subscribe, Unadvertise, Unsubscribe
 from vestnik.wire.replays import Replay
 
+LOG: Final = logging.getLogger("vestnik")
+
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
 TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
 QUEUE: Final = 1000
-"""How many notifications of a subscription wait here, and how many the broker keeps, unless told otherwise."""
+"""How many notifications of a subscription wait here, unless told otherwise."""
+KEPT: Final = 10
+"""How many times as many the broker keeps for a client that is away or does not take them."""
 
 Subject: TypeAlias = tuple[str, str | int]
 Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
@@ -130,7 +135,7 @@ class Bus:
             raise ValueError(f"this client has a subscription {name}; change it, or choose another name")
         made = Subscription(self, name, _filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
-        keep, now = max(queue, QUEUE), time.time()
+        keep, now = KEPT * max(queue, QUEUE), time.time()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
         acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
@@ -254,10 +259,14 @@ class Bus:
 
 
 async def _call(subscription: Subscription, callback: Callback) -> None:
+    """Call back with each notification. What goes wrong there is logged, and the next one is called with."""
     async for notification in subscription:
-        result = callback(notification)
-        if result is not None:
-            await result
+        try:
+            result = callback(notification)
+            if result is not None:
+                await result
+        except Exception:
+            LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
 
 
 def _filter(given: Filter | str) -> Filter:

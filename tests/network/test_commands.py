@@ -1,0 +1,63 @@
+"""`vestnik pub` and `vestnik sub`, as processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from network.test_durable import process
+
+VESTNIK = Path(sys.executable).with_name("vestnik")
+
+
+def vestnik(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [VESTNIK, *arguments], input=text, capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+
+
+def test_events_go_through_pipes(tmp_path: Path) -> None:
+    with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (_, url):
+        lines = "".join(json.dumps({"type": "q", "data": {"price": price}}) + "\n" for price in range(3000))
+        published = vestnik("pub", "--url", url, text=lines + "no event\n")
+        assert published.returncode == 1 and "3001" in published.stderr
+        one = vestnik("pub", "trade", "price=-1", "symbol=ACME", "--url", url, "--source", "me")
+        assert (one.returncode, one.stdout, one.stderr) == (0, "", "")
+        found = vestnik("sub", "EXISTS price", "--url", url, "--replay", "all", "-c", "3001", "-W", "30")
+        prices = [json.loads(line)["data"]["price"] for line in found.stdout.splitlines()]
+        assert (prices, found.returncode, found.stderr) == ([*range(3000), -1], 0, "")
+        few = vestnik("sub", "EXISTS price", "--url", url, "--replay", "last=2", "-c", "3", "-W", "1")
+        assert (len(few.stdout.splitlines()), few.returncode) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["sub", "price >"], "column"),
+        (["sub", "price > 1", "--replay", "last=x"], "--replay"),
+        (["sub", "price > 1", "--replay", "nothing=1"], "--replay"),
+        (["sub", "price > 1", "--url", "http://x"], "no address"),
+        (["pub", "t", "price"], "KEY=VALUE"),
+    ],
+)
+def test_wrong_input_is_refused_at_once(arguments: list[str], reason: str) -> None:
+    done = vestnik(*arguments)
+    assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_who_waits_for_input() -> None:
+    with process("--listen", "127.0.0.1:0") as (_, url):
+        command = [str(VESTNIK), "pub", "--url", url]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as running:
+            assert running.stdin is not None and running.stderr is not None
+            running.stdin.write('{"type": "q"}\nbad\n')
+            running.stdin.flush()
+            assert "bad" not in running.stderr.readline()
+            running.send_signal(signal.SIGINT)
+            assert running.wait(20) == 130
+            assert "Traceback" not in running.stderr.read()
