@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from io import BufferedIOBase
 from typing import Any
@@ -76,7 +77,8 @@ async def _publish(given: list[Event] | None, url: str | None, name: str | None,
             await bus.advertise(advertise)
         if given is not None:
             return 0 if await _send(bus, given) else SOME_NOT
-        with opened("-"), open(0, "rb", closefd=False) as file:  # not the buffer that Python locks at its end
+        with opened("-"):
+            file = open(0, "rb", closefd=False)  # noqa: SIM115  # a read that waits holds its lock
             return await _publish_lines(bus, file)
 
 
@@ -96,7 +98,7 @@ async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
 
 def _read(file: BufferedIOBase, arrived: asyncio.Queue[Batch | None], loop: asyncio.AbstractEventLoop) -> None:
     """Read on a thread that may be left behind: nobody can interrupt a read."""
-    with suppress(RuntimeError):  # the loop is closed
+    with suppress(RuntimeError, CancelledError):  # nobody waits for it any more
         for batch in batches(file):
             asyncio.run_coroutine_threadsafe(arrived.put(batch), loop).result()
         asyncio.run_coroutine_threadsafe(arrived.put(None), loop).result()
