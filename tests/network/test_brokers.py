@@ -9,7 +9,7 @@ import pytest
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Filter
 from vestnik.errors import InvalidSetting, TurnedAway, UnknownStrategy
-from vestnik.transport.addresses import read_address
+from vestnik.transport.addresses import Address, read_address
 from vestnik.wire.frames import VERSION, Reader, frame
 from vestnik.wire.messages import (
     Answer,
@@ -230,6 +230,9 @@ def test_settings_that_cannot_be() -> None:
         broker(routing="magic")
     with pytest.raises(InvalidSetting, match="root"):
         broker(routing="hierarchical covering")
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        with pytest.raises(InvalidSetting, match="no security yet"):
+            broker(listen=Address(host, 8020))
     with pytest.raises(InvalidSetting, match="role"):
         broker(role="king")
     with pytest.raises(InvalidSetting, match="name"):

@@ -311,6 +311,7 @@ class BrokerHost:
         self._ends[guest.name] = end
         self._touched[end] = None
         if guest.is_broker:
+            self._say(f"linked with {guest.name}")
             self._take(LinkUp(guest.name), self.name)
 
     def _unwanted(self, hello: Hello) -> tuple[str, str] | None:

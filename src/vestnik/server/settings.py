@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from vestnik.errors import InvalidSetting
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
-from vestnik.transport.addresses import PORT, Address
+from vestnik.transport.addresses import PORT, Address, is_loopback
 
 ROLES: Final = ("broker", "router")
 
@@ -38,6 +38,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("routing", f"{self.routing} needs a root, which brokers that join freely have not")
         if self.role not in ROLES:
             raise InvalidSetting("role", f"is one of {', '.join(ROLES)}, not {self.role}")
+        if not is_loopback(self.listen.host):
+            raise InvalidSetting("listen", f"{self.listen.host} can be reached by others, and there is no security yet")
         if not self.name:
             raise InvalidSetting("name", "must not be empty")
         if not 0 < self.sweep < self.lease < float("inf"):
