@@ -20,8 +20,8 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost
 from vestnik.session.checking import Checking
-from vestnik.session.session import Session
-from vestnik.wire.messages import Advertise, Fetch, Request, Subscribe, Unadvertise, Unsubscribe
+from vestnik.session.session import Session, Subject, subject_of
+from vestnik.wire.messages import Fetch
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -35,7 +35,6 @@ QUEUE: Final = 1000
 KEPT: Final = 10
 """How many times as many the broker keeps for a client that is away or does not take them."""
 
-Subject: TypeAlias = tuple[str, str | int]
 Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
 
 
@@ -223,7 +222,7 @@ class Bus:
             case Done(Fetch(), reason) if reason and act.what.request in self._found:
                 self._found[act.what.request].set_exception(NotAccepted("fetch", reason))
             case Done(what):
-                self._answered(_subject(what), act)
+                self._answered(subject_of(what), act)
             case Lost(name, first, last) if name in self._subscriptions:
                 self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
             case Anew(name) if name in self._subscriptions:
@@ -271,12 +270,3 @@ async def _call(subscription: Subscription, callback: Callback) -> None:
 
 def _filter(given: Filter | str) -> Filter:
     return Filter.parse(given) if isinstance(given, str) else given
-
-
-def _subject(request: Request) -> Subject:
-    match request:
-        case Subscribe(name) | Unsubscribe(name):
-            return "subscription", name
-        case Advertise(name) | Unadvertise(name):
-            return "advertisement", name
-    return "publication", request.request

@@ -60,7 +60,7 @@ class Errand(NamedTuple):
 
 
 Subject: TypeAlias = tuple[str, str | int]
-"""What a request is about: a subscription or an advertisement by its name, or some events."""
+"""A subscription or an advertisement by its name, or a publication by the number of its request."""
 
 
 class Session:
@@ -358,7 +358,7 @@ class Session:
         if request is None:
             return []
         self._agenda.drop(Errand("repeat", number))
-        self._about.pop(_about(request), None)
+        self._about.pop(subject_of(request), None)
         return [Done(request, reason)]
 
     # --- time ---
@@ -390,7 +390,7 @@ class Session:
 
     def _request(self, request: Request, now: float) -> Say:
         """Say something until it is answered, or something else is said about the same."""
-        number, about = request.request, _about(request)
+        number, about = request.request, subject_of(request)
         before = self._about.get(about, number)
         self._requests.pop(before, None)
         self._agenda.drop(Errand("repeat", before))
@@ -416,10 +416,11 @@ class Session:
         return next(self._epochs)
 
 
-def _about(request: Request) -> Subject:
+def subject_of(request: Request) -> Subject:
+    """What a request is about."""
     match request:
         case Subscribe(name) | Unsubscribe(name):
             return "subscription", name
         case Advertise(name) | Unadvertise(name):
             return "advertisement", name
-    return "events", request.request
+    return "publication", request.request
