@@ -15,7 +15,7 @@ from msgspec import Raw, json, msgpack
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import AdminA, AdminS, Forward, Interest, Message, Reach
+from vestnik.wire.messages import AdminA, AdminS, Forward, Interest, Message
 
 
 class Meter:
@@ -44,8 +44,6 @@ def _fields(message: Message) -> list[Any]:
             return [[_event(event) for event in events]]
         case AdminS(add, remove) | AdminA(add, remove):
             return [_interests(add), _interests(remove)]
-        case Reach(brokers):
-            return [brokers]
     raise TypeError(f"brokers here do not send {type(message).__name__}")
 
 

@@ -13,7 +13,7 @@ from vestnik.routing.propagation import Propagation
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.sim.topologies import Topology
-from vestnik.wire.messages import Forward, Message, NodeId
+from vestnik.wire.messages import Forward, Message, NodeId, Reach
 
 
 class Routing(NamedTuple):
@@ -76,8 +76,9 @@ class Overlay:
         if to not in self.brokers:
             self.notified[type(message)] += 1
             return
-        self.sent[type(message)] += 1
-        self._observe(message)
+        if type(message) is not Reach:  # who is where is told by any strategy
+            self.sent[type(message)] += 1
+            self._observe(message)
         if type(message) is Forward:
             self.forwarded[sender, to] += len(message.events)
         self._queue.append((to, message, sender))
