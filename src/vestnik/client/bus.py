@@ -20,7 +20,8 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost
 from vestnik.session.checking import Checking
-from vestnik.session.session import Session, Subject, subject_of
+from vestnik.session.requests import Subject, subject_of
+from vestnik.session.session import Session
 from vestnik.wire.messages import Fetch
 from vestnik.wire.replays import Replay
 

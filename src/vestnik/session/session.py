@@ -10,13 +10,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Alarm, Anew, Done, Found, Hand, Say
 from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
+from vestnik.session.requests import Requests
 from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import (
     Accepted,
@@ -59,10 +60,6 @@ class Errand(NamedTuple):
     about: str | int  # the name of a subscription or of an advertisement, or the number of a request
 
 
-Subject: TypeAlias = tuple[str, str | int]
-"""A subscription or an advertisement by its name, or a publication by the number of its request."""
-
-
 class Session:
     """One client of one broker. What has a lease is renewed every `refresh` seconds, or as often as the lease needs.
 
@@ -78,9 +75,7 @@ class Session:
         self._by_epoch: dict[int, Subscription] = {}  # by the numbering that there is, and that there may be
         self._missing: set[str] = set()  # the subscriptions of which something is missing
         self._advertisements: dict[str, Advertise] = {}
-        self._requests: dict[int, Request] = {}  # that are not answered
-        self._about: dict[Subject, int] = {}  # the last of them about each
-        self._count = count(1)
+        self._requests = Requests()
         self._arrivals = count()
         self._epochs = count(int(uniform(1, 2**52)))
         self._agenda: Agenda[Errand] = Agenda()
@@ -135,7 +130,7 @@ class Session:
         known = self._subscriptions.get(name)
         if known is not None:
             self._forget(known)
-        return [self._request(Unsubscribe(name, request=next(self._count)), now), *self._alarm()]
+        return [self._request(Unsubscribe(name, request=self._requests.new_number()), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
         """Advertise under a name, or change the advertisement that has it."""
@@ -145,7 +140,7 @@ class Session:
     def unadvertise(self, name: str, now: float) -> list[Act]:
         self._advertisements.pop(name, None)
         self._agenda.drop(Errand("offer", name))
-        return [self._request(Unadvertise(name, request=next(self._count)), now), *self._alarm()]
+        return [self._request(Unadvertise(name, request=self._requests.new_number()), now), *self._alarm()]
 
     def publish(self, events: Iterable[Event], now: float, *, answered: bool = True) -> list[Act]:
         """Publish; where it shall not be `answered`, what is lost on the way is lost."""
@@ -153,12 +148,12 @@ class Session:
 
     def publication(self, events: Iterable[Event], now: float) -> tuple[int, list[Act]]:
         """Publish, and the number of the request."""
-        number = next(self._count)
+        number = self._requests.new_number()
         return number, [self._request(Publish(tuple(events), request=number), now), *self._alarm()]
 
     def fetch(self, wanted: Filter, replay: Replay, now: float) -> tuple[int, list[Act]]:
         """Ask for past events; the number of the request."""
-        number = next(self._count)
+        number = self._requests.new_number()
         return number, [self._request(Fetch(wanted, replay, request=number), now), *self._alarm()]
 
     def resume(self, now: float) -> list[Act]:
@@ -174,9 +169,7 @@ class Session:
         followed = [known for known in self._subscriptions.values() if known.epoch and not known.is_paused]
         self._missing.update(known.name for known in followed)
         acts += self._ask(followed, now)
-        acts += [
-            self._request(r, now) for r in list(self._requests.values()) if not isinstance(r, Subscribe | Advertise)
-        ]
+        acts += [self._request(r, now) for r in self._requests if not isinstance(r, Subscribe | Advertise)]
         return acts + self._alarm()
 
     # --- what is heard ---
@@ -354,12 +347,9 @@ class Session:
             self._agenda.drop(Errand(what, known.name))
 
     def _done(self, number: int, reason: str = "") -> list[Done]:
-        request = self._requests.pop(number, None)
-        if request is None:
-            return []
         self._agenda.drop(Errand("repeat", number))
-        self._about.pop(subject_of(request), None)
-        return [Done(request, reason)]
+        request = self._requests.close(number)
+        return [] if request is None else [Done(request, reason)]
 
     # --- time ---
 
@@ -381,22 +371,17 @@ class Session:
 
     def _say_subscription(self, known: Subscription, now: float) -> Say:
         self._renew_later(Errand("renew", known.name), known.lease, now)
-        return self._request(known.message(next(self._count)), now)
+        return self._request(known.message(self._requests.new_number()), now)
 
     def _say_advertisement(self, name: str, now: float) -> Say:
         offer = self._advertisements[name]
         self._renew_later(Errand("offer", name), offer.lease, now)
-        return self._request(Advertise(name, offer.filter, offer.lease, request=next(self._count)), now)
+        return self._request(Advertise(name, offer.filter, offer.lease, request=self._requests.new_number()), now)
 
     def _request(self, request: Request, now: float) -> Say:
         """Say something until it is answered, or something else is said about the same."""
-        number, about = request.request, subject_of(request)
-        before = self._about.get(about, number)
-        self._requests.pop(before, None)
-        self._agenda.drop(Errand("repeat", before))
-        self._about[about] = number
-        self._requests[number] = request
-        self._agenda.put(Errand("repeat", number), now + PATIENCE)
+        self._agenda.drop(Errand("repeat", self._requests.open(request)))
+        self._agenda.put(Errand("repeat", request.request), now + PATIENCE)
         return Say(request)
 
     def _renew_later(self, errand: Errand, lease: float, now: float) -> None:
@@ -414,13 +399,3 @@ class Session:
 
     def _new_epoch(self) -> int:
         return next(self._epochs)
-
-
-def subject_of(request: Request) -> Subject:
-    """What a request is about."""
-    match request:
-        case Subscribe(name) | Unsubscribe(name):
-            return "subscription", name
-        case Advertise(name) | Unadvertise(name):
-            return "advertisement", name
-    return "publication", request.request
