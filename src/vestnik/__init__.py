@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from vestnik.model.templates import ANY
     from vestnik.model.typed import TypedEvent
     from vestnik.services.local import LocalBus
+    from vestnik.session.checking import Adaptive, Constant, MultiplicativeDecrease, RandomInterval
     from vestnik.wire.replays import Replay
 
 __version__ = "0.1.0"
 __all__ = [
     "ANY",
+    "Adaptive",
+    "Constant",
     "Event",
     "Filter",
     "FilterError",
@@ -40,7 +43,9 @@ __all__ = [
     "Limits",
     "LocalBus",
     "MissingExtra",
+    "MultiplicativeDecrease",
     "PatternError",
+    "RandomInterval",
     "Replay",
     "TypedEvent",
     "UnknownKind",
@@ -51,10 +56,14 @@ __all__ = [
 
 _HOMES = {
     "ANY": "vestnik.model.templates",
+    "Adaptive": "vestnik.session.checking",
+    "Constant": "vestnik.session.checking",
     "Event": "vestnik.model.events",
     "Filter": "vestnik.model.filters",
     "Limits": "vestnik.model.parser",
     "LocalBus": "vestnik.services.local",
+    "MultiplicativeDecrease": "vestnik.session.checking",
+    "RandomInterval": "vestnik.session.checking",
     "Replay": "vestnik.wire.replays",
     "TypedEvent": "vestnik.model.typed",
     "connect": "vestnik.client.connect",

@@ -304,6 +304,41 @@ def test_checking_asks_and_adapts_to_what_was_missed() -> None:
     assert said(client.wake(60 + 40 * 2.5 / 4)) == [asked(3)]
 
 
+def test_a_notification_in_between_is_waited_from_anew_and_does_not_change_the_interval() -> None:
+    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    client.handle(pushed(1), 12.0)
+    assert said(client.wake(20.0)) == []
+    client.handle(pushed(2), 31.0)
+    assert said(client.wake(32.0)) == [], "20 seconds from when the second came, not the first"
+    assert client.wake(51.0) == [Say(asked(2)), Alarm(56.0)]
+    client.handle(Answer(((EPOCH, 2),)), 51.0)
+    assert said(client.wake(90.9)) == []
+    assert said(client.wake(91.0)) == [asked(2)], "now it is 20 seconds more"
+
+
+def test_a_gap_is_asked_for_at_once_and_counts_at_the_next_check() -> None:
+    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    assert said(client.handle(pushed(3), 5.0)) == [asked(0)]
+    assert client.handle(Answer(((EPOCH, 3),), kept(1, 2, 3)), 6.0) == handed(1, 2, 3)
+    assert said(client.wake(24.9)) == []
+    assert said(client.wake(25.0)) == [asked(3)], "the interval is as it was"
+    client.handle(Answer(((EPOCH, 3),)), 25.0)
+    following = 25 + 20 * 2 / 3
+    assert said(client.wake(following - 0.1)) == []
+    assert said(client.wake(following)) == [asked(3)], "two were lost"
+
+
+def test_what_was_not_taken_is_not_lost() -> None:
+    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    client.pause("s")
+    client.handle(pushed(1, 2), 5.0)
+    assert said(client.wake(20.0)) == []
+    assert said(client.unpause("s", 30.0)) == [asked(0)]
+    client.handle(Answer(((EPOCH, 5),), kept(2, 3)), 30.0)
+    assert said(client.wake(69.9)) == []
+    assert said(client.wake(70.0)) == [asked(5)], "nothing was lost on the way: 20 seconds more"
+
+
 def test_checking_goes_on_where_the_broker_forgot() -> None:
     client = session(keep=9, checking=Constant(20))
     client.wake(20.0)

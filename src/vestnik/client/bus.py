@@ -125,11 +125,14 @@ class Bus:
     ) -> Subscription:
         """Subscribe; returns when the broker has it. A `callback` is called with each notification.
 
-        With `replay`, past events come first, and then those that come, without a gap and none twice.
+        With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
+        the broker is asked now and then whether any was lost; without, that is seen when the next one comes.
         """
         self._line.check("subscribe")
         if queue < 1 or overflow not in OVERFLOWS:
             raise ValueError(f"a queue holds 1 or more, and overflow is one of {', '.join(OVERFLOWS)}")
+        if checking is not None and (isinstance(checking, type) or not isinstance(checking, Checking)):
+            raise TypeError(f"checking is a strategy, such as vestnik.Adaptive(), not {checking!r}")
         name = name or f"s{next(self._names)}"
         if name in self._subscriptions:
             raise ValueError(f"this client has a subscription {name}; change it, or choose another name")

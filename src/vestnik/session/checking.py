@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
 T0 = 20.0
 
 
+@runtime_checkable
 class Checking(Protocol):
     """A strategy. Intervals are in seconds."""
 

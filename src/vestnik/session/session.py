@@ -117,7 +117,7 @@ class Session:
     def pause(self, name: str) -> None:
         """Hand over nothing of a subscription for now."""
         known = self._subscriptions[name]
-        known.is_paused = True
+        known.is_paused = known.was_paused = True
         self._no_longer_ask(known)
 
     def unpause(self, name: str, now: float) -> list[Act]:
@@ -221,6 +221,7 @@ class Session:
             acts += self._follow(epoch, now)
             known = self._by_epoch.get(epoch)
             if known is not None and not known.is_paused:
+                known.heard_at = now
                 if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
                     in_turn.append((known.name, known.given))
                 if known.early:
@@ -287,6 +288,7 @@ class Session:
         waiting = [known for known in self._subscriptions.values() if known.early or known.last < known.closed]
         acts += self._release(waiting, now)
         for known, _ in answered:
+            known.was_paused = False
             self._check_later(known, now)
         return acts
 
@@ -365,9 +367,19 @@ class Session:
                     acts.append(self._say_subscription(self._subscriptions[name], now))
                 case Errand("offer", str(name)):
                     acts.append(self._say_advertisement(name, now))
+                case Errand("check", str(name)):
+                    acts += self._check(self._subscriptions[name], now)
                 case Errand(_, str(name)):
                     acts += self._ask([self._subscriptions[name]], now)
         return acts + self._alarm()
+
+    def _check(self, known: Subscription, now: float) -> list[Act]:
+        """Ask whether anything was lost, unless a notification has come that tells: then wait as long again from it."""
+        due = known.heard_at + known.interval
+        if due <= now:
+            return self._ask([known], now)
+        self._agenda.put(Errand("check", known.name), due)
+        return []
 
     def _say_subscription(self, known: Subscription, now: float) -> Say:
         self._renew_later(Errand("renew", known.name), known.lease, now)

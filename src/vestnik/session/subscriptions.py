@@ -43,9 +43,11 @@ class Subscription:
         self.early: dict[int, Early] = {}
         self._handed = Arrivals()
         self.is_paused = False
+        self.was_paused = False  # then what the next answer brings was not lost
         self.checking: Checking | None = None
         self.interval = 0.0
-        self.missed = 0  # how many had to be asked for since the last check
+        self.heard_at = 0.0  # when the last notification came
+        self.missed = 0  # how many had to be asked for since the last check, or are lost
 
     @property
     def position(self) -> Position:
@@ -59,6 +61,7 @@ class Subscription:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
         self.epoch, self.afresh = self.afresh, afresh
         self.last = self.closed = 0
+        self.was_paused = self.is_paused
         self.early.clear()
 
     @property
@@ -85,7 +88,7 @@ class Subscription:
         """Keep what had to be asked for."""
         if number > self.last and number not in self.early:
             self.early[number] = Early(arrival, delivery.event, delivery.replayed)
-            self.missed += 1
+            self.missed += not self.was_paused
 
     def hand_next(self) -> list[Act]:
         """Hand over what came early and is in turn."""
@@ -102,7 +105,7 @@ class Subscription:
         first = self.given + 1
         self.last += lost
         self.given += lost
-        self.missed += lost
+        self.missed += 0 if self.was_paused else lost
         return [Lost(self.name, first, self.given)]
 
     def _gives(self, event: Event) -> bool:
