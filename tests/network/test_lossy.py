@@ -65,14 +65,18 @@ async def test_without_checking_the_next_that_comes_shows_what_was_lost() -> Non
 
 
 async def test_what_a_broker_sheds_arrives_when_the_link_carries_again() -> None:
-    async with broker() as b, LossyProxy(b, 0.0, seed=4) as link, client(b) as p:
-        async with vestnik.connect(link.address, name="slow") as c:
-            subscription = await c.subscribe("price > 0", checking=Constant(60))
-            link.hold()
-            big = [Event("quote", {"price": price, "text": "x" * 10_000}) for price in range(1, 1501)]
-            for start in range(0, 1500, 100):
-                await p.publish_many(big[start : start + 100])
-            await until(lambda: b.host.core.clients["slow"].is_full)
-            link.release()
-            assert await arrived(subscription, 1500) == [(price, price) for price in range(1, 1501)]
-            assert link.asked > 0 == link.lost
+    async with (
+        broker() as b,
+        LossyProxy(b, 0.0, seed=4) as link,
+        client(b) as p,
+        vestnik.connect(link.address, name="slow") as c,
+    ):
+        subscription = await c.subscribe("price > 0", checking=Constant(60))
+        link.hold()
+        big = [Event("quote", {"price": price, "text": "x" * 10_000}) for price in range(1, 1501)]
+        for start in range(0, 1500, 100):
+            await p.publish_many(big[start : start + 100])
+        await until(lambda: b.host.core.clients["slow"].is_full)
+        link.release()
+        assert await arrived(subscription, 1500) == [(price, price) for price in range(1, 1501)]
+        assert link.asked > 0 == link.lost
