@@ -79,6 +79,7 @@ def test_documents_are_of_the_size_claimed_and_rules_find_some_but_not_all() -> 
         ("matching", {"stock-counts", "stock-pairs", "general", "range-only", "json", "single", "import"}),
         ("routing", {"simulation", "entries"}),
         ("journal", {"append", "read", "durable", "recovery", "marks"}),
+        ("service", {"content", "one-to-one", "subscriptions", "durable", "stopped-consumer"}),
     ],
 )
 def test_a_quick_run_of_everything(name: str, sections: set[str], tmp_path: Path) -> None:
