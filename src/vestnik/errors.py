@@ -20,6 +20,7 @@ VestnikError
 │   ├── InvalidJournal       a file of a journal that cannot be read: which, and why
 │   ├── JournalLocked        a journal that somebody else has: which, and who
 │   └── JournalFailed        a disk that refused: which file, what was tried, and why
+├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
@@ -212,6 +213,15 @@ class JournalFailed(JournalError):
             f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
             "what was committed before is kept"
         )
+
+
+class CannotListen(VestnikError):
+    """A broker cannot listen at `address`: `reason`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(f"cannot listen on {address}: {reason}")
 
 
 class InvalidSetting(VestnikError):

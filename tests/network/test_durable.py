@@ -136,7 +136,11 @@ def test_the_command_says_why_it_cannot_start(tmp_path: Path) -> None:
     with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (_, address):
         taken_port = ["--listen", address]
         locked = ["--listen", "127.0.0.1:0", "--data", str(tmp_path)]
-        for arguments, reason in ((taken_port, "in use"), (locked, "another"), (["--listen", "x:y"], "no address")):
+        for arguments, reason in (
+            (taken_port, "choose another, or 0"),
+            (locked, "another"),
+            (["--listen", "x:y"], "no address"),
+        ):
             done = subprocess.run(
                 [VESTNIK, "serve", *arguments], stderr=subprocess.PIPE, encoding="utf-8", timeout=30, check=False
             )

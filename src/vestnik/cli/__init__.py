@@ -46,6 +46,7 @@ def _failed(message: str, code: int) -> int:
     commands_from={
         "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
         "serve": ("vestnik.cli.serve:command", "Run a broker."),
+        "config": ("vestnik.cli.config:group", "The settings of a broker."),
         "pub": ("vestnik.cli.pub:command", "Publish events."),
         "sub": ("vestnik.cli.sub:command", "Print the events that match a filter."),
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),

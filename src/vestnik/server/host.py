@@ -103,6 +103,13 @@ class Guest(NamedTuple):
     is_broker: bool
 
 
+class Parting(NamedTuple):
+    """Why a connection is over, in a word, if somebody said it, and in a sentence."""
+
+    code: str
+    reason: str
+
+
 class BrokerHost:
     """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
 
@@ -124,7 +131,7 @@ class BrokerHost:
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
         self._strangers: dict[End, asyncio.TimerHandle] = {}
-        self._greeted: dict[End, asyncio.Future[str]] = {}
+        self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._reading: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
@@ -229,9 +236,9 @@ class BrokerHost:
         reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
         self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
 
-    async def greet(self, end: End) -> str:
+    async def greet(self, end: End) -> Parting:
         """Introduce this broker to one that it was connected to; when the connection is over, why."""
-        over: asyncio.Future[str] = self._loop.create_future()
+        over: asyncio.Future[Parting] = self._loop.create_future()
         self._greeted[end] = over
         end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all())))
         end.flush()
@@ -247,12 +254,12 @@ class BrokerHost:
                 self._introduced(end, message)
         self._flush()
 
-    def closed(self, end: End, reason: str) -> None:
+    def closed(self, end: End, reason: str, code: str = "") -> None:
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
         greeted = self._greeted.pop(end, None)
         if greeted is not None and not greeted.done():
-            greeted.set_result(reason)
+            greeted.set_result(Parting(code, reason))
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
             self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
@@ -276,7 +283,7 @@ class BrokerHost:
             self._touched[end] = None
         elif isinstance(message, Goodbye):
             end.close()
-            self.closed(end, message.reason)
+            self.closed(end, message.reason, message.code)
         elif kind is not Pong:
             self._refuse(end, "role", f"{kind.__name__} is not for {guest.name} to say")
 
@@ -296,9 +303,9 @@ class BrokerHost:
                     self._refuse(end, "name", f"{self.name} cannot be a neighbour of {name}, version {version}")
                     return
                 self._admit(end, Guest(name, True))
-            case Goodbye(_, reason):
+            case Goodbye(code, reason):
                 end.close()
-                self.closed(end, reason)
+                self.closed(end, reason, code)
             case _:
                 self._refuse(end, "hello", f"the first message is Hello, not {type(message).__name__}")
 
@@ -335,7 +342,7 @@ class BrokerHost:
 
     def _refuse(self, end: End, code: str, reason: str) -> None:
         end.refuse(code, reason)
-        self.closed(end, reason)
+        self.closed(end, reason, code)
 
     def _forget_stranger(self, end: End) -> None:
         timer = self._strangers.pop(end, None)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
+from vestnik.errors import CannotListen, InvalidSetting
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -21,6 +24,10 @@ from vestnik.transport.tcp import address, dial, listen
 
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
+
+FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame"})
+"""Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
+LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
 
 class Broker:
@@ -47,7 +54,7 @@ class Broker:
         router = kind(make_strategy(settings.routing), leases)
         stored: Iterable[Append] = ()
         if settings.data is not None:
-            self._store = JournalStore(settings.data / "journal")
+            self._store = _store(settings.data)
             if not self._store.recovery.is_clean:
                 self._say(str(self._store.recovery))
             stored = self._store.stored()
@@ -57,9 +64,9 @@ class Broker:
         if self._listens:
             try:
                 self._server = await listen(self.host, *settings.listen)
-            except OSError:
+            except OSError as error:
                 await self.__aexit__()
-                raise
+                raise CannotListen(str(settings.listen), _why_not(error)) from None
             self.address = address(self._server.sockets[0].getsockname())
             self._say(f"listening on {self.address}")
         self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]
@@ -79,16 +86,41 @@ class Broker:
 
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while it does not last."""
-        pause = 0.0
+        pause, said = 0.0, ""
         while True:
             begun = time.monotonic()
             try:
-                reason = await self.host.greet(await dial(self.host, *at, limits=None))
+                code, reason = await self.host.greet(await dial(self.host, *at, limits=None))
             except OSError as error:
-                self._say(f"cannot join {at}: {error.strerror or error}")
+                text = f"cannot join {at}: {error.strerror or error}; trying again"
             else:
-                self._say(f"the link to {at} is over: {reason}")
+                text = f"{at} does not take the link: {reason}; {LASTING}" if code in FINAL else ""
+                text = text or f"the link to {at} is over: {reason}; trying again"
+            if text != said:
+                self._say(text)
+                said = text
             if time.monotonic() - begun > SLOWEST_RETRY:
                 pause = 0.0
             pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+
+def _store(folder: Path) -> JournalStore:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return JournalStore(folder / "journal")
+    except OSError as error:
+        raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
+
+
+def _why_not(error: OSError) -> str:
+    """Why one cannot listen somewhere, and what to do."""
+    match error.errno:
+        case errno.EADDRINUSE:
+            return "the port is in use, maybe by another broker; choose another, or 0 for any that is free"
+        case errno.EACCES:
+            return "this user may not use that port; choose one above 1023"
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address"
+        case _:
+            return error.strerror or str(error)

@@ -19,7 +19,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
-    folder `data`.
+    folder `data`; what happens it writes to the file `trace`.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     data: Path | None = None
     lease: float = 60.0
     sweep: float = 5.0
+    trace: Path | None = None
 
     def __post_init__(self) -> None:
         make_strategy(self.routing)

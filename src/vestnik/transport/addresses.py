@@ -37,6 +37,8 @@ def read_address(text: str) -> Address:
         raise InvalidAddress(text, str(error)) from None
     if parts.scheme != SCHEME:
         raise InvalidAddress(text, f"{parts.scheme} is not spoken here")
+    if text.isdecimal():
+        raise InvalidAddress(text, f"it is a port without a host; 127.0.0.1:{text} is that port of this machine")
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
         raise InvalidAddress(text, "it is not a host and a port")
     return Address(parts.hostname, port)

@@ -1,0 +1,72 @@
+"""The settings of a broker on the command line: what `serve` and `config show` have in common."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vestnik.server.configuration import PREFIX, Found, gather
+from vestnik.server.settings import ROLES
+from vestnik.transport.addresses import Address, read_address
+
+CONFIG = f"{PREFIX}CONFIG"
+
+OPTIONS = (
+    click.option("--name", help="What others know it by; must be its own in the network.  [default: at random]"),
+    click.option("--listen", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8020]"),
+    click.option("--join", multiple=True, metavar="HOST:PORT", help="A broker to be a neighbour of; may be repeated."),
+    click.option("--routing", metavar="STRATEGY", help="How to route.  [default: merging]"),
+    click.option(
+        "--advertisements/--no-advertisements",
+        default=None,
+        help="Let subscriptions go only where something is advertised.",
+    ),
+    click.option(
+        "--data", type=click.Path(file_okay=False, path_type=Path), help="Store what is published in this folder."
+    ),
+    click.option("--role", type=click.Choice(ROLES), help="A router takes no clients.  [default: broker]"),
+    click.option("--lease", type=float, metavar="SECONDS", help="How long what is not renewed lasts.  [default: 60]"),
+    click.option("--sweep", type=float, metavar="SECONDS", help="How often to look for that.  [default: 5]"),
+    click.option(
+        "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write what happens here, for vestnik check."
+    ),
+    click.option(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=f"A TOML file with these settings.  [default: ${CONFIG}, or none]",
+    ),
+)
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all settings as options."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def found_settings(config: Path | None, given: dict[str, Any]) -> dict[str, Found]:
+    """The settings, by what was given on the command line, in the environment and in a file."""
+    file = config or (Path(os.environ[CONFIG]) if os.environ.get(CONFIG) else None)
+    flags = {name: value for name, value in given.items() if value is not None and value != ()}
+    if "listen" in flags:
+        flags["listen"] = read_address(flags["listen"])
+    if "join" in flags:
+        flags["join"] = tuple(dict.fromkeys(map(read_address, flags["join"])))
+    return gather(flags, os.environ, file, name=f"broker-{secrets.token_hex(4)}")
+
+
+def plain(value: object) -> object:
+    """A setting as JSON has it."""
+    match value:
+        case Address() | Path():
+            return str(value)
+        case tuple():
+            return [plain(part) for part in value]
+        case _:
+            return value

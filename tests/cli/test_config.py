@@ -1,0 +1,88 @@
+"""`vestnik config show`: what a broker is set up with, and from where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vestnik.cli import main
+
+
+def show(*options: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, ["config", "show", *options], env={"VESTNIK_NAME": None, **environment})
+
+
+def found(*options: str, **environment: str) -> dict[str, tuple[object, str]]:
+    result = show("--json", *options, **environment)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return {line["setting"]: (line["value"], line["origin"]) for line in lines}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "b.toml"
+    path.write_text(
+        'name = "filed"\nlisten = "127.0.0.1:9001"\njoin = ["127.0.0.1:9002", "localhost:9003"]\n'
+        'advertisements = true\nlease = 30\ndata = "store"\n'
+    )
+    return path
+
+
+def test_what_is_not_said_is_as_it_always_is() -> None:
+    settings = found()
+    assert settings["listen"] == ("127.0.0.1:8020", "default")
+    assert settings["join"] == ([], "default") and settings["data"] == (None, "default")
+    assert str(settings["name"][0]).startswith("broker-")
+
+
+def test_a_flag_before_the_environment_before_the_file(file: Path) -> None:
+    variables = {"VESTNIK_LEASE": "40", "VESTNIK_LISTEN": "127.0.0.1:9009", "VESTNIK_CONFIG": str(file)}
+    settings = found("--listen", "127.0.0.1:9010", **variables)
+    assert settings["listen"] == ("127.0.0.1:9010", "flag")
+    assert settings["lease"] == (40.0, "environment VESTNIK_LEASE")
+    assert settings["name"] == ("filed", f"file {file}")
+    assert settings["join"] == (["127.0.0.1:9002", "localhost:9003"], f"file {file}")
+    assert settings["data"] == (str(file.parent / "store"), f"file {file}"), "beside the file"
+    assert settings["advertisements"] == (True, f"file {file}")
+    assert found("--config", str(file), "--no-advertisements")["advertisements"] == (False, "flag")
+
+
+def test_lists_and_switches_in_the_environment() -> None:
+    settings = found(VESTNIK_JOIN="127.0.0.1:1, 127.0.0.1:2", VESTNIK_ADVERTISEMENTS="yes", VESTNIK_DATA="here")
+    assert settings["join"][0] == ["127.0.0.1:1", "127.0.0.1:2"]
+    assert settings["advertisements"][0] is True and settings["data"][0] == "here"
+
+
+def test_people_read_a_table() -> None:
+    lines = show("--name", "b1").stdout.splitlines()
+    assert lines[0].split() == ["name", "b1", "flag"]
+    assert lines[2].split() == ["join", "-", "default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lissen = 1", "known are name, listen, join"),
+        ("lease = 'x'", "lease: Expected `float`, got `str`"),
+        ("listen = 8021", "listen: Expected text such as '127.0.0.1:8020', got 8021"),
+        ("join = ['8021']", "it is a port without a host"),
+        ("x = = 1", "is no TOML"),
+        ("sweep = 100", "must be longer than sweep"),
+        ("routing = 'magic'", "no routing strategy called 'magic'"),
+    ],
+)
+def test_a_file_that_means_nothing(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "b.toml").write_text(text)
+    result = show("--config", str(tmp_path / "b.toml"))
+    assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+
+
+def test_other_values_that_mean_nothing(tmp_path: Path) -> None:
+    assert "neither true nor false" in show(VESTNIK_ADVERTISEMENTS="maybe").stderr
+    assert "in VESTNIK_LEASE" in show(VESTNIK_LEASE="long").stderr
+    assert "cannot be read" in show("--config", str(tmp_path / "none.toml")).stderr
+    assert "port without a host" in show("--listen", "8021").stderr
