@@ -93,3 +93,23 @@ def test_standard_input() -> None:
 def test_help_names_the_exit_codes() -> None:
     result = CliRunner().invoke(main, ["check", "--help"])
     assert result.exit_code == 0 and "Exit codes: 0 " in result.stdout
+
+
+def test_a_trace_that_is_cut_off_says_so(tmp_path: Path) -> None:
+    lines = list(to_lines(RIGHT))
+    (tmp_path / "t.jsonl").write_bytes(b"".join(lines[:-1]))
+    result = CliRunner().invoke(main, ["check", str(tmp_path / "t.jsonl")])
+    assert result.exit_code == 0 and result.stdout.startswith("nothing is wrong so far: 5 records")
+    assert "t.jsonl has no end: it was cut off" in result.stderr
+    (tmp_path / "t.jsonl").write_bytes(b"".join([*lines[:-2], lines[-2][:9]]))
+    assert CliRunner().invoke(main, ["check", str(tmp_path / "t.jsonl")]).exit_code == 2
+
+
+def test_traces_are_checked_as_one(tmp_path: Path) -> None:
+    parts = [RIGHT[:1], RIGHT[2:3], [RIGHT[1], *RIGHT[3:]]]
+    files = [tmp_path / f"{number}.jsonl" for number in range(3)]
+    for file, part in zip(files, parts, strict=True):
+        file.write_bytes(b"".join(to_lines(part)))
+    result = CliRunner().invoke(main, ["check", *map(str, files)])
+    assert (result.exit_code, result.stdout) == (0, "nothing is wrong: 5 records, 1 published, 1 notified\n")
+    assert CliRunner().invoke(main, ["check", *map(str, files[1:])]).exit_code == 1

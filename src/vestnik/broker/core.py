@@ -19,6 +19,7 @@ from vestnik.broker.effects import (
     Effect,
     Full,
     Gone,
+    Lapsed,
     LinkDown,
     LinkUp,
     NotAppended,
@@ -388,6 +389,7 @@ class BrokerCore:
             self._next_sweep = now + self._sweep
             for source, wanted in self.router.expire(now):
                 self._forget(source, wanted)
+                effects.append(Lapsed(source.node, source.name, wanted))
             effects += (*self._tell(now), Wake(self._next_sweep))
         return effects
 

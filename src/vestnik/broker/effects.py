@@ -69,7 +69,15 @@ class Note(Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Send | Append | Read | Wake | Part | Note
+class Lapsed(Struct, frozen=True):
+    """Tell observers that the lease of a subscription of a local client has ended."""
+
+    client: NodeId
+    name: str
+    filter: Filter
+
+
+Effect: TypeAlias = Send | Append | Read | Wake | Part | Note | Lapsed
 
 
 # --- what the world tells a broker, beside the messages that arrive ---

@@ -9,7 +9,8 @@ import click
 from vestnik.cli.inputs import opened, shown_name
 from vestnik.cli.outputs import echo_json
 from vestnik.model.cloudevents import to_cloudevent
-from vestnik.trace.files import from_lines, to_plain
+from vestnik.trace.files import to_plain
+from vestnik.trace.lives import Life, read_lives, together
 from vestnik.trace.records import AnyRecord, Notified, Published, Settled
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.traces import check_trace
@@ -17,7 +18,7 @@ from vestnik.verify.violations import Violation
 
 
 @click.command("check", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 the trace cannot be read.")
-@click.argument("trace", metavar="TRACE.jsonl")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE.jsonl...")
 @click.option(
     "--settling",
     type=click.FloatRange(min=0),
@@ -31,16 +32,23 @@ from vestnik.verify.violations import Violation
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each violation.")
 @click.pass_context
 def command(
-    ctx: click.Context, trace: str, settling: float | None, since: float, advertisements: bool, as_json: bool
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    settling: float | None,
+    since: float,
+    advertisements: bool,
+    as_json: bool,
 ) -> None:
     """Check what happened in a network: the trace in TRACE.jsonl, or - for standard input.
+
+    The traces of all brokers of one run are checked as one, by their times.
 
     Every notification must be of an event that was published, once, and for an active subscription that matches it;
     what is wanted must arrive; events come in their order and in time, and nothing is lost without a reason. Each
     violation is printed with its rule and the records that show it.
     """
-    with opened(trace) as file:
-        records = list(from_lines(file, shown_name(trace)))
+    lives = [life for trace in traces for life in _lives(trace)]
+    records = together(lives)
     found = check_trace(records, settling=settling, since=since, advertisements=advertisements)
     for violation in found:
         if as_json:
@@ -48,10 +56,21 @@ def command(
         else:
             click.echo(counterexample(violation))
     if not as_json:
-        click.echo(summary(records, found))
+        click.echo(summary(records, found, is_whole=all(life.is_whole for life in lives)))
     if settling is None and not any(isinstance(record, Settled) for record in records):
         click.echo("vestnik: the trace never settles; with --settling it is checked that what is due arrives", err=True)
     ctx.exit(1 if found else 0)
+
+
+def _lives(trace: str) -> list[Life]:
+    """The lives in a file; where one is cut off, it is said."""
+    with opened(trace) as file:
+        lives = list(read_lives(file, shown_name(trace)))
+    for life in lives:
+        if not life.is_whole:
+            of = f"{life.node} was killed, or still runs" if life.node else "it was cut off"
+            click.echo(f"vestnik: {shown_name(trace)} has no end: {of}; what came later is not checked", err=True)
+    return lives
 
 
 def facts(violation: Violation) -> dict[str, object]:
@@ -85,8 +104,9 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def summary(records: Sequence[AnyRecord], found: Sequence[Violation]) -> str:
+def summary(records: Sequence[AnyRecord], found: Sequence[Violation], *, is_whole: bool) -> str:
     published = sum(isinstance(record, Published) for record in records)
     notified = sum(isinstance(record, Notified) for record in records)
-    verdict = "nothing is wrong" if not found else f"{len(found)} violations" if len(found) > 1 else "1 violation"
+    nothing = "nothing is wrong" if is_whole else "nothing is wrong so far"
+    verdict = nothing if not found else f"{len(found)} violations" if len(found) > 1 else "1 violation"
     return f"{verdict}: {len(records):,} records, {published:,} published, {notified:,} notified"

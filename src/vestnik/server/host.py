@@ -18,6 +18,7 @@ from vestnik.broker.effects import (
     Effect,
     Full,
     Gone,
+    Lapsed,
     LinkDown,
     LinkUp,
     NotAppended,
@@ -29,9 +30,11 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.recording import Recorder
 from vestnik.errors import VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import (
@@ -120,12 +123,15 @@ class BrokerHost:
         store: Store | None = None,
         *,
         takes_clients: bool = True,
+        trace: TraceFile | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.core = core
         self._routing = routing
         self._store = store or Forgetful()
         self._takes_clients = takes_clients
+        self._trace = trace
+        self._recorder = Recorder(core)
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
@@ -160,7 +166,11 @@ class BrokerHost:
 
     def _take(self, message: Message, sender: NodeId) -> None:
         """Hand the core a message and do what it wants done."""
-        for effect in self.core.handle(message, sender, time.time()):
+        now = time.time()
+        effects = self.core.handle(message, sender, now)
+        if self._trace is not None:
+            self._trace.write(self._recorder.records(message, sender, effects, now))
+        for effect in effects:
             if isinstance(effect, Send):
                 end = self._ends.get(effect.to)
                 if end is not None:
@@ -181,7 +191,7 @@ class BrokerHost:
                 self._wake(at)
             case Part(neighbour, reason) if neighbour in self._ends:
                 self._refuse(self._ends[neighbour], "cycle", reason)
-            case Note():
+            case Note() | Lapsed():
                 pass
 
     def _do(self, message: Message) -> None:
@@ -201,6 +211,8 @@ class BrokerHost:
         self._do(Past(what, tuple(events)))
 
     def _flush(self) -> None:
+        if self._trace is not None:
+            self._trace.flush()
         touched, self._touched = self._touched, {}
         for end in touched:
             end.flush()
@@ -320,6 +332,8 @@ class BrokerHost:
         if guest.is_broker:
             self._say(f"linked with {guest.name}")
             self._take(LinkUp(guest.name), self.name)
+        elif self._trace is not None:
+            self._trace.write([self._recorder.attached(guest.name, time.time())])
 
     def _unwanted(self, hello: Hello) -> tuple[str, str] | None:
         """Why somebody is not let in, in a word and in a sentence."""

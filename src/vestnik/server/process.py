@@ -19,6 +19,7 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
+from vestnik.server.tracing import TraceFile
 from vestnik.transport.addresses import Address
 from vestnik.transport.tcp import address, dial, listen
 
@@ -46,6 +47,7 @@ class Broker:
         self._server: asyncio.Server | None = None
         self._joins: list[asyncio.Task[None]] = []
         self._store: JournalStore | None = None
+        self._trace: TraceFile | None = None
 
     async def __aenter__(self) -> Self:
         settings = self.settings
@@ -60,7 +62,10 @@ class Broker:
             stored = self._store.stored()
         core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq=time.time_ns() // 1000)
         takes_clients = settings.role != "router"
-        self.host = BrokerHost(core, settings.way_of_routing, self._store, takes_clients=takes_clients, say=self._say)
+        self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
+        self.host = BrokerHost(
+            core, settings.way_of_routing, self._store, takes_clients=takes_clients, trace=self._trace, say=self._say
+        )
         if self._listens:
             try:
                 self._server = await listen(self.host, *settings.listen)
@@ -83,6 +88,8 @@ class Broker:
             await self._server.wait_closed()
         if self._store is not None:
             await self._store.close()
+        if self._trace is not None:
+            self._trace.close()
 
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while it does not last."""

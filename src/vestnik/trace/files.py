@@ -1,12 +1,13 @@
-"""Traces as JSON lines: a header with the version, then one record a line.
+"""Traces as JSON lines: a header with the version, then one record a line, then an end.
 
-A filter is written as text, an event as CloudEvents JSON. What is written is read back equal.
+A filter is written as text, an event as CloudEvents JSON. What is written is read back equal. Several traces may follow
+one another in a file, as those of a broker that was started again do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -19,14 +20,37 @@ from vestnik.trace.records import AnyRecord
 
 VERSION: Final = 1
 KINDS: Final = {kind.__name__: kind for kind in get_args(AnyRecord)}
+MARK: Final = b'{"vestnik":'
 ReadValue: TypeAlias = Callable[[type, Any], object]
+
+
+class Begin(NamedTuple):
+    """The header of a trace: of one broker, or with no name of everything."""
+
+    node: str = ""
+
+
+class End(NamedTuple):
+    """All that happened is in the trace, since whoever wrote it says so; or it is `cut` off."""
+
+    cut: bool = False
 
 
 def to_lines(records: Iterable[AnyRecord]) -> Iterator[bytes]:
     """The lines of a file with these records, each with its line end."""
-    yield _encode({"vestnik": "trace", "version": VERSION})
-    for record in records:
-        yield _encode(record)
+    yield to_line(Begin())
+    yield from map(to_line, records)
+    yield to_line(End())
+
+
+def to_line(part: Begin | End | AnyRecord) -> bytes:
+    match part:
+        case Begin(node):
+            return _encode({"vestnik": "trace", "version": VERSION} | ({"node": node} if node else {}))
+        case End():
+            return _encode({"vestnik": "trace", "end": True})
+        case _:
+            return _encode(part)
 
 
 def from_lines(lines: Iterable[bytes], name: str = "trace") -> Iterator[AnyRecord]:
@@ -34,15 +58,45 @@ def from_lines(lines: Iterable[bytes], name: str = "trace") -> Iterator[AnyRecor
 
     Blank lines are passed over.
     """
+    for part in parts(lines, name):
+        if not isinstance(part, Begin | End):
+            yield part
+
+
+def parts(lines: Iterable[bytes], name: str = "trace") -> Iterator[Begin | End | AnyRecord]:
+    """The traces in the lines of a file, each with its beginning and its end.
+
+    Half a line at the end of a broker's trace is what it was about to write when it was killed.
+    """
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, header = next(numbered, (1, b""))
-    _check_header(header, name, number)
+    number, line = next(numbered, (1, b""))
+    begun = _header(line, name, number)
+    yield begun
+    open_trace: Begin | None = begun
     values = _Values()
+    half: InvalidTrace | None = None
     for number, line in numbered:
+        is_mark = line.startswith(MARK)
+        if half is not None and not is_mark:
+            raise half
+        half = None
+        if is_mark and open_trace is not None:
+            yield End(cut=not _is_end(line))
+        if is_mark:
+            open_trace = None if _is_end(line) else _header(line, name, number)
+            if open_trace is not None:
+                yield open_trace
+            continue
+        if open_trace is None:
+            raise InvalidTrace(name, number, "expected the header of a trace, since there was an end before")
         try:
             yield _record(read_json(line), values.read)
         except (InvalidEvent, FilterError, msgspec.ValidationError) as error:
-            raise InvalidTrace(name, number, str(error)) from None
+            half = InvalidTrace(name, number, str(error))
+            if not open_trace.node or line.endswith(b"}\n"):
+                raise half from None
+    if open_trace is not None:
+        yield End(cut=True)
 
 
 def to_plain(record: AnyRecord) -> Any:
@@ -79,7 +133,15 @@ class _Values:
         return value
 
 
-def _check_header(header: bytes, name: str, number: int) -> None:
+def _is_end(line: bytes) -> bool:
+    try:
+        found = read_json(line)
+    except InvalidEvent:
+        return False
+    return isinstance(found, dict) and found.get("end") is True
+
+
+def _header(header: bytes, name: str, number: int) -> Begin:
     try:
         found = read_json(header)
     except InvalidEvent as error:
@@ -88,6 +150,7 @@ def _check_header(header: bytes, name: str, number: int) -> None:
         raise InvalidTrace(name, number, 'expected the header of a trace: {"vestnik": "trace", "version": 1}')
     if found.get("version") != VERSION:
         raise InvalidTrace(name, number, f"version {found.get('version')!r} of traces; only {VERSION} can be read")
+    return Begin(str(found.get("node", "")))
 
 
 def _encode(value: object) -> bytes:

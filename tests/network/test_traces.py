@@ -1,0 +1,138 @@
+"""What brokers write with `--trace` is right, and `vestnik check` reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import vestnik
+from network.test_durable import process
+from network.worlds import broker, client, quote, taken, until
+from vestnik.errors import NotAccepted
+from vestnik.trace.lives import read_lives, together
+from vestnik.trace.records import (
+    Advertised,
+    AnyRecord,
+    Attached,
+    Crashed,
+    Detached,
+    Dropped,
+    Lost,
+    Notified,
+    Published,
+    Rejected,
+    Settled,
+    Subscribed,
+    Unsubscribed,
+)
+from vestnik.verify.traces import check_trace
+
+VESTNIK = Path(sys.executable).with_name("vestnik")
+
+
+def read(*files: Path) -> list[AnyRecord]:
+    return together([life for file in files for life in read_lives(file.read_bytes().splitlines(keepends=True))])
+
+
+def kinds(records: list[AnyRecord], *wanted: type) -> list[str]:
+    return [type(record).__name__ for record in records if isinstance(record, wanted)]
+
+
+async def test_the_traces_of_two_brokers_are_right_as_one(tmp_path: Path) -> None:
+    t1, t2 = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    settled: list[AnyRecord] = []
+    async with (
+        broker("b1", trace=t1) as b1,
+        broker("b2", (b1,), trace=t2) as b2,
+        client(b1, "p") as p,
+        client(b2, "c") as c,
+    ):
+        one, two = await c.subscribe("price > 10"), await c.subscribe("price > 20")
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        settled.append(Settled(time.time()))
+        await p.publish_many([quote(price) for price in (5, 15, 25)])
+        assert await taken(one, 2) == [15, 25] and await taken(two, 1) == [25]
+        settled.append(Settled(time.time()))
+        await one.change("price > 100")
+        await two.unsubscribe()
+        await until(lambda: "100" in str([entry.filter for entry, _ in b1.host.core.router.subscriptions]))
+        settled.append(Settled(time.time()))
+        await p.publish_many([quote(200), quote(50)])
+        assert await taken(one, 1) == [200]
+        settled.append(Settled(time.time()))
+    records = sorted([*read(t1, t2), *settled], key=lambda record: record.at)
+    assert check_trace(records) == []
+    assert kinds(records, Published) == ["Published"] * 5
+    assert [n.numbers for n in records if isinstance(n, Notified)] == [
+        (("s1", 1),), (("s1", 2),), (("s2", 1),), (("s1", 3),)
+    ]  # fmt: skip
+    assert kinds(records, Subscribed, Unsubscribed)[:4] == ["Subscribed", "Subscribed", "Subscribed", "Unsubscribed"]
+    assert sorted(kinds(records, Attached, Detached)) == ["Attached", "Attached", "Detached", "Detached"]
+    without = [record for record in records if not isinstance(record, Notified)]
+    assert [violation.rule for violation in check_trace(without)] == ["liveness"] * 4
+
+
+async def test_what_goes_no_further_is_recorded(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker(trace=trace, advertisements=True) as b, client(b, "p") as p:
+        await p.advertise("price > 0", name="a")
+        await p.publish(quote(1, expires=1))
+        with pytest.raises(NotAccepted):
+            await p.publish(quote(-1))
+    records = read(trace)
+    assert kinds(records, Advertised, Published, Dropped, Rejected) == [
+        "Advertised",
+        "Published",
+        "Dropped",
+        "Rejected",
+    ]
+    assert check_trace(records, advertisements=True) == []
+
+
+async def test_what_a_slow_client_is_not_sent_is_lost_in_the_trace(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s")
+        known = b.host.core.clients["c"]
+        end = b.host._ends["c"]
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        b.host.full(end)
+        known.subscriptions["s"].kept = type(known.subscriptions["s"].kept)(maxlen=2)
+        await p.publish_many([quote(price) for price in range(2, 7)])
+        b.host.drained(end)
+        notification = await subscription.get(10)
+        assert notification.event.data["price"] == 5 and notification.gap is not None
+    records = read(trace)
+    assert [(r.first, r.last) for r in records if isinstance(r, Lost)] == [(2, 4)]
+    assert check_trace(records) == []
+
+
+async def test_a_broker_that_is_killed_goes_on_in_the_same_file(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    options = ["--data", str(tmp_path / "data"), "--trace", str(trace)]
+    with process("--listen", "127.0.0.1:0", *options) as (running, address):
+        async with vestnik.connect(address, name="c") as bus:
+            subscription = await bus.subscribe("price > 0")
+            await bus.publish(quote(1))
+            assert await taken(subscription, 1) == [1]
+            running.kill()
+            await asyncio.to_thread(running.wait)
+            with trace.open("ab") as file:
+                file.write(b'{"op":"Published","at":1')  # as one who is killed leaves it
+            with process("--listen", address, *options) as (again, _):
+                await bus.publish(quote(2))
+                assert await taken(subscription, 1) == [2]
+                again.terminate()
+                await asyncio.to_thread(again.wait)
+    lives = list(read_lives(trace.read_bytes().splitlines(keepends=True)))
+    assert [(life.node, life.is_whole) for life in lives] == [("b", False), ("b", True)]
+    assert kinds(together(lives), Crashed, Unsubscribed) == ["Crashed", "Unsubscribed"] * 2
+    done = subprocess.run([VESTNIK, "check", trace], capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("nothing is wrong so far: ")
+    assert done.stderr.startswith(f"vestnik: {trace} has no end: b was killed, or still runs")
