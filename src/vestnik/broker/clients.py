@@ -43,6 +43,7 @@ class Subscription:
     def change(self, message: Subscribe) -> None:
         """What the client wants may change; the numbers go on."""
         self.filter = message.filter
+        self.replay = message.replay
         self.leased = message.lease < FOREVER
         self.kept = deque(self.kept, maxlen=message.keep)
 

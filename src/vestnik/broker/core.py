@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain, count
 from typing import Any, TypeAlias
 
+from vestnik.broker.announcements import Announcements, Wish, admitted, wishes
 from vestnik.broker.clients import MICROS, MOST_KEPT, PAGE, Client, Subscription, has_expired
 from vestnik.broker.effects import (
     Append,
@@ -35,6 +36,7 @@ from vestnik.broker.reach import Surroundings
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION, is_reserved
 from vestnik.model.streams import WINDOW, Arrivals
 from vestnik.routing.propagation import FOREVER, Source
 from vestnik.routing.router import Router
@@ -73,7 +75,7 @@ class BrokerCore:
 
     What its clients publish goes further once it is stored: a broker that crashes and is given what was `stored` does
     not number other events as it did those that others have seen. Where not all was stored, each life must begin with a
-    `first_seq` that was not come to before.
+    `first_seq` that was not come to before. One that `announces` publishes what its clients want and offer.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class BrokerCore:
         sweep: float = FOREVER,
         stored: Iterable[Append] = (),
         first_seq: int = 1,
+        announces: bool = False,
     ) -> None:
         self.name = name
         self.router = router
@@ -91,6 +94,7 @@ class BrokerCore:
         self._sweep = sweep
         self._next_sweep = 0.0
         self._acceptance = Acceptance(name, first_seq)
+        self._announcements = Announcements(name, self._acceptance.stamped) if announces else None
         self._arrivals = Arrivals()
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
@@ -134,6 +138,9 @@ class BrokerCore:
         for given in message.events:
             event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
             if self._acceptance.is_known(event):
+                continue
+            if is_reserved(event.type):
+                refused.append(Refusal(event.id, f"events of type {event.type} are published by brokers only"))
                 continue
             if not self.router.conforms(client, event):
                 refused.append(Refusal(event.id, "it is outside of what this client advertised"))
@@ -224,10 +231,14 @@ class BrokerCore:
         unfit = self._unfit(client, message.name, message.lease, message.keep)
         if unfit:
             return _answer(client, message, Refused(message.request, unfit))
+        if self._announcements is not None:
+            message = admitted(message)
         known, name = self._client(client), message.name
         source, lease = Source(client, name), self._granted(message.lease)
         self.router.subscribe(source, message.filter, now + lease)
         before = known.subscriptions.get(name)
+        if before is None or before.filter != message.filter or before.epoch not in (message.epoch, message.afresh):
+            self._announce(SUBSCRIPTION, source, before.filter if before else None, message)
         if before is not None and before.filter != message.filter:
             self.router.unsubscribe(source, before.filter)
         if before is None or before.epoch not in (message.epoch, message.afresh):
@@ -243,6 +254,9 @@ class BrokerCore:
     def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
         """Past events first, then what came meanwhile and is not among them."""
         what = message.what
+        if self._announcements is not None:
+            open = self._announcements.open([what.filter], wishes(self.clients, self.router.advertised), now)
+            message = Past(what, (*message.events, *open))
         if not what.name:
             return [Send(what.client, Fetched(what.epoch, message.events))]
         client = self.clients.get(what.client)
@@ -269,14 +283,18 @@ class BrokerCore:
         subscription = self._client(client).subscriptions.pop(name, None)
         if subscription is not None:
             self.router.unsubscribe(Source(client, name), subscription.filter)
+            self._announce(SUBSCRIPTION, Source(client, name), subscription.filter)
 
     def _advertise(self, message: Advertise, client: NodeId, now: float) -> list[Effect]:
         unfit = self._unfit(client, message.name, message.lease)
         if unfit:
             return _answer(client, message, Refused(message.request, unfit))
-        lease = self._granted(message.lease)
+        source, lease = Source(client, message.name), self._granted(message.lease)
+        before = self.router.advertised.get(source)
         self._client(client).advertisements[message.name] = message.lease < FOREVER
-        self.router.advertise(Source(client, message.name), message.filter, now + lease)
+        self.router.advertise(source, message.filter, now + lease)
+        if before != message.filter:
+            self._announce(ADVERTISEMENT, source, before, message)
         return [*self._tell(now), *_answer(client, message, Accepted(message.request, lease))]
 
     def _unadvertise(self, message: Unadvertise, client: NodeId, now: float) -> list[Effect]:
@@ -285,6 +303,7 @@ class BrokerCore:
 
     def _drop_advertisement(self, client: NodeId, name: str) -> None:
         self._client(client).advertisements.pop(name, None)
+        self._announce(ADVERTISEMENT, Source(client, name), self.router.advertised.get(Source(client, name)))
         self.router.unadvertise(Source(client, name))
 
     def _granted(self, lease: float) -> float:
@@ -349,19 +368,30 @@ class BrokerCore:
 
     def _link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
         self.router.connect(message.neighbour)
+        before = self.surroundings.all()
         self.surroundings.joined(message.neighbour)
-        return [*self._report([message.neighbour]), *self._tell(now)]
+        return [*self._report([message.neighbour]), *self._tell(now), *self._met(before, now)]
 
     def _link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
         self.router.disconnect(message.neighbour)
+        before = self.surroundings.all()
         self.surroundings.parted(message.neighbour)
-        return [*self._report(self.surroundings.neighbours()), *self._tell(now)]
+        return [*self._report(self.surroundings.neighbours()), *self._tell(now), *self._met(before, now)]
 
     def _reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
+        before = self.surroundings.all()
         twice = self.surroundings.told(sender, frozenset(message.brokers))
         if twice:
             return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
-        return self._report(self.surroundings.neighbours(but=sender))
+        return [*self._report(self.surroundings.neighbours(but=sender)), *self._met(before, now)]
+
+    def _met(self, before: frozenset[NodeId], now: float) -> list[Effect]:
+        """Local clients may want to know who came within reach and who is not any more; others see it themselves."""
+        if self._announcements is None or not self.router.is_heard:
+            return []
+        events = self._announcements.changes(before, self.surroundings.all(), now)
+        routed = self._route(Forward(tuple(events)), self.name, now) if events else []
+        return [effect for effect in routed if isinstance(effect, Send) and isinstance(effect.message, Notify)]
 
     def _report(self, neighbours: list[NodeId]) -> list[Effect]:
         return [Send(neighbour, self.surroundings.report(neighbour)) for neighbour in neighbours]
@@ -374,7 +404,24 @@ class BrokerCore:
         return [] if way is None else [Send(way, message)]
 
     def _tell(self, now: float) -> list[Effect]:
-        return [Send(neighbour, message) for neighbour, message in self.router.flush(now)]
+        """What neighbours have to know, and then what is announced of it: who hears of it can be answered."""
+        effects: list[Effect] = [Send(neighbour, message) for neighbour, message in self.router.flush(now)]
+        if self._announcements is not None:
+            news = self._announcements.news(now, heard=self.router.is_heard)
+            effects += self._route(Forward(tuple(news)), self.name, now) if news else []
+        return effects
+
+    def _announce(
+        self, type: str, source: Source, before: Filter | None, after: Subscribe | Advertise | None = None
+    ) -> None:
+        """What a client wants or offers under a name is something else now, or nothing."""
+        if self._announcements is None:
+            return
+        if before is not None and (after is None or before != after.filter):
+            self._announcements.ended(Wish(type, *source, before))
+        if after is not None:
+            replay = after.replay if isinstance(after, Subscribe) else None
+            self._announcements.made(Wish(type, *source, after.filter, replay))
 
     # --- time ---
 
@@ -387,9 +434,12 @@ class BrokerCore:
             effects.append(Wake(self._held[0][0]))
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
+            offered = self.router.advertised.copy()
             for source, wanted in self.router.expire(now):
                 self._forget(source, wanted)
                 effects.append(Lapsed(source.node, source.name, wanted))
+            for source in sorted(offered.keys() - self.router.advertised.keys()):
+                self._forget_offer(source, offered[source])
             effects += (*self._tell(now), Wake(self._next_sweep))
         return effects
 
@@ -399,8 +449,16 @@ class BrokerCore:
         subscription = client and client.subscriptions.get(source.name)
         if client and subscription and subscription.filter == wanted:
             del client.subscriptions[source.name]
+            self._announce(SUBSCRIPTION, source, wanted)
             if client.is_forgotten:
                 del self.clients[source.node]
+
+    def _forget_offer(self, source: Source, offered: Filter) -> None:
+        """An advertisement has expired."""
+        client = self.clients.get(source.node)
+        self._announce(ADVERTISEMENT, source, offered)
+        if client and client.advertisements.pop(source.name, None) is not None and client.is_forgotten:
+            del self.clients[source.node]
 
 
 def _answer(client: NodeId, request: Request, answer: Accepted | Refused) -> list[Effect]:

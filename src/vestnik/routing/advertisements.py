@@ -1,13 +1,15 @@
 """Advertisements: subscriptions go only where something they want may be published.
 
 They wrap any strategy. A gate in front of a neighbour's reduction lets pass the entries that overlap an advertisement
-that came from this neighbour; a new advertisement pulls those that it overlaps, a withdrawn one releases them.
+that came from this neighbour; a new advertisement pulls those that it overlaps, a withdrawn one releases them. Events
+of the infrastructure may be published everywhere, and are advertised by nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vestnik.model.reserved import asks
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
 from vestnik.wire.messages import NodeId
 
@@ -64,7 +66,7 @@ class Gate:
         return net.change()
 
     def _is_open(self, entry: Entry) -> bool:
-        return any(advertised.filter.overlaps(entry.filter) for advertised in self._advertised)
+        return asks(entry.filter) or any(known.filter.overlaps(entry.filter) for known in self._advertised)
 
 
 class Gated:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
+from vestnik.model.reserved import reaches
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
 from vestnik.wire.messages import Interest, NodeId
 
@@ -57,6 +58,7 @@ class Propagation:
         self._extended: dict[Entry, float] = {}  # with what must be gained for neighbours to be told
         self._matcher: Matcher[Entry] = Matcher()
         self._unfiled: dict[Entry, None] = {}  # came or went since the last event
+        self.reserved: dict[Entry, None] = {}  # that let in events of the infrastructure
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -122,6 +124,8 @@ class Propagation:
             return False
         if len(nodes) == 1:
             self._unfiled[entry] = None
+            if reaches(entry.filter):
+                self.reserved[entry] = None
         for neighbour in self._concerned(source.node, nodes):
             self._note(neighbour, self._reductions[neighbour].add(entry))
         return True
@@ -142,6 +146,7 @@ class Propagation:
             del self._sources[entry], self._nodes[entry]
             self._extended.pop(entry, None)
             self._unfiled[entry] = None
+            self.reserved.pop(entry, None)
         for neighbour in concerned:
             self._note(neighbour, self._reductions[neighbour].remove(entry))
         return True

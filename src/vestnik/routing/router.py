@@ -53,6 +53,11 @@ class Router:
         """Whether every event goes to a neighbour."""
         return neighbour in self._flooded
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody may get events of the infrastructure."""
+        return bool(self.subscriptions.reserved or self._flooded)
+
     def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
         """A local client subscribes, or renews its subscription."""
         self.subscriptions.add(self._entry(source, wanted), source, expiry)

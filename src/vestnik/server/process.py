@@ -60,7 +60,8 @@ class Broker:
             if not self._store.recovery.is_clean:
                 self._say(str(self._store.recovery))
             stored = self._store.stored()
-        core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq=time.time_ns() // 1000)
+        first_seq = time.time_ns() // 1000
+        core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq, announces=True)
         takes_clients = settings.role != "router"
         self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
         self.host = BrokerHost(

@@ -1,0 +1,119 @@
+"""Events about what clients want and offer: subscriptions and advertisements, made and ended.
+
+They are made only where somebody asks for such events. Who asks later is told first what is open: of what was told
+before, the same event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import asdict, replace
+
+from vestnik.broker.clients import MICROS, Client
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary
+from vestnik.routing.propagation import Source
+from vestnik.wire.messages import NodeId, Subscribe
+from vestnik.wire.replays import Replay
+
+MADE: Final = "made"
+ENDED: Final = "ended"
+JOINED: Final = "joined"
+LEFT: Final = "left"
+
+
+class Wish(NamedTuple):
+    """What is announced: a subscription or an advertisement of a client, under its name."""
+
+    type: str
+    client: NodeId
+    name: str
+    filter: Filter
+    replay: Replay | None = None
+
+    @property
+    def key(self) -> tuple[str, NodeId, str]:
+        return self.type, self.client, self.name
+
+
+class Announcements:
+    """What one broker announces. `stamped` gives an event its stream and seq."""
+
+    def __init__(self, broker: NodeId, stamped: Callable[[Event], Event]) -> None:
+        self._broker = broker
+        self._stamped = stamped
+        self._news: list[tuple[Wish, str]] = []
+        self._told: dict[tuple[str, NodeId, str], Event] = {}  # what is open and was told, without its data
+
+    def made(self, wish: Wish) -> None:
+        """Note it for the next time that `news` is asked for. What is about such events is not announced itself."""
+        if not asks(wish.filter):
+            self._news.append((wish, MADE))
+
+    def ended(self, wish: Wish) -> None:
+        if not asks(wish.filter):
+            self._news.append((wish, ENDED))
+
+    def news(self, now: float, *, heard: bool) -> list[Event]:
+        """What is to be told since the last time, if anybody hears it."""
+        news, self._news = self._news, []
+        found: list[Event] = []
+        for wish, verb in news:
+            self._told.pop(wish.key, None)
+            if heard:
+                found.append(self._first(wish, now) if verb == MADE else self._event(wish, ENDED, now))
+        return found
+
+    def open(self, wanted: Iterable[Filter], wishes: Iterable[Wish], now: float) -> list[Event]:
+        """Of the `wishes` that there are, those that somebody asks for."""
+        asked = [one for one in wanted if asks(one)]
+        if not asked:
+            return []
+        events = [self._again(wish, now) for wish in wishes if not asks(wish.filter)]
+        return sorted([e for e in events if any(one.matches(e) for one in asked)], key=lambda event: event.seq or 0)
+
+    def changes(self, before: frozenset[NodeId], after: frozenset[NodeId], now: float) -> list[Event]:
+        """Brokers that came within reach of this one, or are not any more: for its own clients only."""
+        left = [(name, LEFT) for name in sorted(before - after)]
+        joined = [(name, JOINED) for name in sorted(after - before)]
+        return [self._stamp(f"{BROKER}.{verb}", {"broker": name}, now) for name, verb in left + joined]
+
+    def _first(self, wish: Wish, now: float) -> Event:
+        event = self._event(wish, MADE, now)
+        self._told[wish.key] = event.replace(data=None)
+        return event
+
+    def _again(self, wish: Wish, now: float) -> Event:
+        told = self._told.get(wish.key)
+        return self._first(wish, now) if told is None else told.replace(data=self._data(wish))
+
+    def _event(self, wish: Wish, verb: str, now: float) -> Event:
+        return self._stamp(f"{wish.type}.{verb}", self._data(wish), now)
+
+    def _stamp(self, type: str, data: dict[str, Any], now: float) -> Event:
+        return self._stamped(Event(type, data, source=self._broker, time=int(now * MICROS)))
+
+    def _data(self, wish: Wish) -> dict[str, Any]:
+        replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v}
+        names = {"client": wish.client, "name": wish.name, "broker": self._broker}
+        return {"filter": str(wish.filter), "replay": replay, **names}
+
+
+def wishes(clients: Mapping[NodeId, Client], offers: Mapping[Source, Filter]) -> Iterator[Wish]:
+    """All that is open at a broker."""
+    for client, known in clients.items():
+        for name, subscription in known.subscriptions.items():
+            yield Wish(SUBSCRIPTION, client, name, subscription.filter, subscription.replay)
+    for (client, name), offered in offers.items():
+        yield Wish(ADVERTISEMENT, client, name, offered)
+
+
+def admitted(message: Subscribe) -> Subscribe:
+    """A subscription at the door: without the events of brokers that it does not ask for, with the open ones first."""
+    wanted = ordinary(message.filter)
+    if message.replay is None and asks(wanted):
+        return replace(message, filter=wanted, replay=Replay(all=True))
+    return message if wanted is message.filter else replace(message, filter=wanted)

@@ -1,0 +1,160 @@
+"""What a broker tells of what its clients want and offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.test_core import CHEAP, DEAR, World, quote
+from vestnik import Event, Filter, Replay
+from vestnik.broker.announcements import Announcements, Wish
+from vestnik.broker.effects import Gone, LinkDown, Send, Tick
+from vestnik.model.reserved import SUBSCRIPTION
+from vestnik.routing.propagation import Leases
+from vestnik.routing.router import AdvertisingRouter
+from vestnik.wire.messages import (
+    AdminA,
+    AdminS,
+    Advertise,
+    Forward,
+    Interest,
+    Message,
+    Notify,
+    Publish,
+    Reach,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+
+ANY = Filter.parse("type IS vestnik")
+
+
+class Hearing(World):
+    """A broker that announces, with a neighbour `u` who asks for it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(announces=True, **options)
+        self.tell("u", AdminS(add=(Interest(ANY),)))
+
+    def told(self, sender: str, message: Message) -> list[tuple[str, str, str]]:
+        """The announcements to `u`: the end of the type, the name and the filter."""
+        sent = [message for message in self.sent(sender, message, "u") if isinstance(message, Forward)]
+        return [_short(event) for message in sent for event in message.events]
+
+
+def _short(event: Event) -> tuple[str, str, str]:
+    assert event.source == "b" and event.stream == ("b", "b") and event.data["broker"] == "b"
+    return event.type.removeprefix("vestnik."), event.data["name"], event.data["filter"]
+
+
+def test_what_is_made_changed_and_ended_is_told() -> None:
+    world = Hearing()
+    made = Subscribe("s", CHEAP, afresh=7, replay=Replay(last=3))
+    (event,) = next(m.events for m in world.sent("c", made, "u") if isinstance(m, Forward))
+    assert event.data == {"filter": "price < 10", "client": "c", "name": "s", "broker": "b", "replay": {"last": 3}}
+    assert world.told("c", Subscribe("s", CHEAP, epoch=7, afresh=8)) == [], "a renewal is no news"
+    assert world.told("c", Subscribe("s", DEAR, epoch=7, afresh=8)) == [
+        ("subscription.ended", "s", "price < 10"),
+        ("subscription.made", "s", "price > 90"),
+    ]
+    assert world.told("c", Subscribe("s", DEAR, epoch=1, afresh=9)) == [("subscription.made", "s", "price > 90")]
+    assert world.told("c", Unsubscribe("s")) == [("subscription.ended", "s", "price > 90")]
+    assert world.told("c", Unsubscribe("s")) == []
+
+
+def test_neighbours_know_of_a_subscription_before_it_is_announced() -> None:
+    sent = Hearing().sent("c", Subscribe("s", CHEAP, afresh=7), "u")
+    assert [type(message) for message in sent] == [AdminS, Forward]
+
+
+def test_advertisements_are_told() -> None:
+    world = Hearing()
+    assert world.told("c", Advertise("a", CHEAP)) == [("advertisement.made", "a", "price < 10")]
+    assert world.told("c", Advertise("a", CHEAP)) == []
+    changed = [("advertisement.ended", "a", "price < 10"), ("advertisement.made", "a", "price > 90")]
+    assert world.told("c", Advertise("a", DEAR)) == changed
+    assert world.told("c", Unadvertise("a")) == [("advertisement.ended", "a", "price > 90")]
+
+
+def test_who_leaves_or_lets_a_lease_run_out_has_ended_it() -> None:
+    world = Hearing(sweep=1.0, leases=Leases(10.0))
+    for name, lease in (("t", 5.0), ("s", float("inf"))):
+        world.tell("c", Subscribe(name, CHEAP, lease=lease, afresh=7))
+        world.tell("c", Advertise(name, CHEAP, lease=lease))
+    ended = [("subscription.ended", "s", "price < 10"), ("advertisement.ended", "s", "price < 10")]
+    assert world.told("b", Gone("c")) == ended
+    world.now = 6.0
+    world.tell("u", AdminS(add=(Interest(ANY),)))
+    ended = [("subscription.ended", "t", "price < 10"), ("advertisement.ended", "t", "price < 10")]
+    assert world.told("b", Tick()) == ended
+    assert "c" not in world.broker.clients
+
+
+def test_nothing_is_told_where_nobody_asks() -> None:
+    world = World(announces=True)
+    world.tell("u", AdminS(add=(Interest(CHEAP),)))
+    effects = [effect for name in "cd" for effect in world.tell(name, Subscribe("s", CHEAP, afresh=7))]
+    assert not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Forward)]
+
+
+def test_wishes_about_announcements_are_not_announced() -> None:
+    assert Hearing().told("c", Subscribe("s", ANY, afresh=7)) == []
+
+
+def test_ordinary_subscriptions_do_not_get_them() -> None:
+    world = Hearing()
+    world.tell("d", Subscribe("s", Filter.all(), afresh=7))
+    world.tell("e", Subscribe("s", Filter.parse("client = 'c'"), afresh=8))
+    effects = world.tell("c", Subscribe("s", CHEAP, afresh=9))
+    assert not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Notify)]
+
+
+def test_clients_cannot_publish_them() -> None:
+    (append,) = Hearing().tell("c", Publish((Event("vestnik.subscription.made"), quote(1)), request=1))
+    (refused,) = append.refused  # type: ignore[union-attr]
+    assert "brokers only" in refused.reason and len(append.events) == 1  # type: ignore[union-attr]
+
+
+def test_nobody_needs_to_advertise_them() -> None:
+    world = World(router=AdvertisingRouter, announces=True)
+    assert world.sent("c", Subscribe("s", CHEAP, afresh=7), "u") == []
+    assert world.sent("c", Subscribe("t", ANY, afresh=8), "u") == [AdminS(add=(Interest(ANY),))]
+    world.tell("u", AdminA(add=(Interest(ANY),)))
+    world.tell("u", AdminA(remove=(Interest(ANY),)))
+    assert world.sent("c", Unsubscribe("t"), "u") == [AdminS(remove=(Interest(ANY),))]
+
+
+def test_clients_are_told_who_is_within_reach() -> None:
+    world = Hearing()
+    world.tell("c", Subscribe("s", ANY, afresh=7, replay=None))
+    world.broker.clients["c"].subscriptions["s"].backlog = None
+
+    def changes(sender: str, message: Message) -> list[tuple[str, str]]:
+        sent = world.sent(sender, message, "c")
+        found = [delivery.event for note in sent if isinstance(note, Notify) for delivery in note.deliveries]
+        return [(event.type, event.data["broker"]) for event in found]
+
+    assert changes("u", Reach(("u", "w"))) == [("vestnik.broker.joined", "w")]
+    assert changes("b", LinkDown("u")) == [("vestnik.broker.left", "u"), ("vestnik.broker.left", "w")]
+
+
+@pytest.fixture
+def announcements() -> Announcements:
+    seqs = iter(range(1, 100))
+    return Announcements("b", lambda event: event.replace(stream=("b", "b"), seq=next(seqs)))
+
+
+def test_what_is_open_is_told_as_it_was(announcements: Announcements) -> None:
+    wish, late = Wish(SUBSCRIPTION, "c", "s", CHEAP), Wish(SUBSCRIPTION, "c", "t", DEAR)
+    announcements.made(late)
+    assert announcements.news(0.0, heard=False) == []
+    announcements.made(wish)
+    told = announcements.news(1.0, heard=True)
+    wanted = [Filter.parse("type IS vestnik AND OVERLAPS(filter, 'price = 5')")]
+    assert announcements.open(wanted, [wish, late], 2.0) == told
+    everything = announcements.open([ANY], [late, wish], 3.0)
+    assert [event.data["name"] for event in everything] == ["s", "t"]
+    assert announcements.open([ANY], [late, wish], 4.0) == everything
+    assert announcements.open([Filter.all()], [late, wish], 4.0) == []
