@@ -13,6 +13,11 @@ compare           all strategies on the same subscriptions and publications; com
                   the verdicts, plays what clients do, meter and complexity how large messages and filters are,
                   delays how long events take
 leases            how fast brokers recover from any state
+checking          how often to ask whether notifications were lost, in the paper's model; losses are the laws of them,
+                  checking_runs many runs beside what is exact and what is printed (checking_printed),
+                  checking_weather losses at a rate that changes, checking_client the client beside the model,
+                  checking_study the whole experiment, checking_claims and checking_weather_claims the verdicts,
+                  checking_figures the figures
 statistics        means with their spread, and whether they agree with what is expected
 results, report   what an experiment comes to: in a folder, and as one page
 figures           how figures are drawn

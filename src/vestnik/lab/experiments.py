@@ -13,6 +13,7 @@ _known = {
     "routing": ("vestnik.lab.routing_study", "Table entries and messages of the routing strategies, by subscriptions."),
     "compare": ("vestnik.lab.compare", "All routing strategies on the same subscriptions and publications."),
     "leases": ("vestnik.lab.leases_study", "How long a network takes to recover, and what renewals cost."),
+    "checking": ("vestnik.lab.checking_study", "How often to ask whether notifications were lost."),
 }
 
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import NamedTuple
 
+WIDE = 1.96
+"""Half a confidence interval of 95 %, in standard errors."""
+
 
 class Estimate(NamedTuple):
     """The mean of independent measurements, its standard error, and the number of runs."""
