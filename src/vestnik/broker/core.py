@@ -16,6 +16,7 @@ from vestnik.broker.clients import MICROS, MOST_KEPT, PAGE, Client, Subscription
 from vestnik.broker.effects import (
     Append,
     Appended,
+    Consulted,
     Drained,
     Effect,
     Full,
@@ -32,6 +33,7 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.questions import Questions
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
@@ -50,13 +52,16 @@ from vestnik.wire.messages import (
     Delivery,
     Fetch,
     Fetched,
+    Finding,
     Forward,
+    Inquiry,
     Last,
     Malformed,
     Message,
     NodeId,
     Notify,
     Publish,
+    Question,
     Reach,
     Refusal,
     Refused,
@@ -91,6 +96,7 @@ class BrokerCore:
         self.router = router
         self.clients: dict[NodeId, Client] = {}
         self.surroundings = Surroundings(name)
+        self._questions = Questions(name, self.surroundings)
         self._sweep = sweep
         self._next_sweep = 0.0
         self._acceptance = Acceptance(name, first_seq)
@@ -113,6 +119,8 @@ class BrokerCore:
             Fetch: self._fetch,
             Malformed: self._malformed,
             Ask: self._ask,
+            Question: self._question,
+            Consulted: self._consulted,
             LinkUp: self._link_up,
             LinkDown: self._link_down,
             Gone: self._gone,
@@ -329,6 +337,12 @@ class BrokerCore:
     def _ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
         return [Send(client, answer) for answer in self._client(client).answer(message.positions, now)]
 
+    def _question(self, message: Question, client: NodeId, now: float) -> list[Effect]:
+        return self._questions.asked(message, client)
+
+    def _consulted(self, message: Consulted, sender: NodeId, now: float) -> list[Effect]:
+        return self._questions.consulted(message)
+
     def _gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""
         client = self._client(message.client)
@@ -398,10 +412,16 @@ class BrokerCore:
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
         """Events for here are routed; what is for nobody that is known goes no further."""
-        if message.to == self.name:
-            return self._forward(message.body, sender, now)
-        way = self.surroundings.way(message.to)
-        return [] if way is None else [Send(way, message)]
+        if message.to != self.name:
+            way = self.surroundings.way(message.to)
+            return [] if way is None else [Send(way, message)]
+        match message.body:
+            case Inquiry() as inquiry:
+                return self._questions.inquired(inquiry, message.origin)
+            case Finding() as finding:
+                return self._questions.found(finding)
+            case Forward() as forward:
+                return self._forward(forward, sender, now)
 
     def _tell(self, now: float) -> list[Effect]:
         """What neighbours have to know, and then what is announced of it: who hears of it can be answered."""

@@ -1,17 +1,18 @@
 """What a broker wants done: it does nothing itself.
 
-Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, and `Read` as `Past`.
+Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `Read` as `Past`, and
+`Consult` as `Consulted`.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import Message, NodeId, Refusal
+from vestnik.wire.messages import Inquiry, Message, NodeId, Refusal
 from vestnik.wire.replays import Replay
 
 
@@ -77,7 +78,14 @@ class Lapsed(Struct, frozen=True):
     filter: Filter
 
 
-Effect: TypeAlias = Send | Append | Read | Wake | Part | Note | Lapsed
+class Consult(Struct, frozen=True):
+    """Answer what a client of the broker `origin` asks. It comes back as `Consulted`."""
+
+    origin: NodeId
+    inquiry: Inquiry
+
+
+Effect: TypeAlias = Send | Append | Read | Wake | Part | Note | Lapsed | Consult
 
 
 # --- what the world tells a broker, beside the messages that arrive ---
@@ -122,6 +130,14 @@ class Past(Message, frozen=True):
 
     what: Read
     events: tuple[Event, ...]
+
+
+class Consulted(Message, frozen=True):
+    """This is the answer, or the reason why there is none."""
+
+    what: Consult
+    data: Any
+    reason: str = ""
 
 
 class NotAppended(Message, frozen=True):

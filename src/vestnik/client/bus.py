@@ -18,11 +18,11 @@ from vestnik.errors import Disconnected, NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import WINDOW
-from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost
+from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost, Told
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
-from vestnik.wire.messages import Fetch
+from vestnik.wire.messages import Fetch, Question
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -56,7 +56,7 @@ class Bus:
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._answers: dict[Subject, asyncio.Future[Done]] = {}
-        self._found: dict[int, asyncio.Future[tuple[Event, ...]]] = {}
+        self._found: dict[int, asyncio.Future[Any]] = {}  # what was fetched or asked
         self._names = count(1)
 
     async def __aenter__(self) -> Self:
@@ -84,6 +84,11 @@ class Bus:
     @property
     def is_connected(self) -> bool:
         return self._line.is_up
+
+    @property
+    def address(self) -> str:
+        """Where the broker is, for people."""
+        return self._line.address
 
     # --- publishing ---
 
@@ -190,11 +195,24 @@ class Bus:
         """Past events that the broker has stored, the newest `limit` of those that are wanted, oldest first."""
         self._line.check("fetch")
         replay = Replay(last=limit, since=since, latest_by=latest_by)
-        request, acts = self._session.fetch(_filter(wanted), replay, time.time())
+        return list(await self._find(*self._session.fetch(_filter(wanted), replay, time.time())))
+
+    # --- brokers themselves ---
+
+    async def inspect(self, kind: str, to: str = "", **about: Any) -> Any:
+        """Ask the broker, or the one with the name `to`, about itself; plain data. NotAccepted where it does not say.
+
+        `vestnik.server.desk` has the kinds.
+        """
+        self._line.check("inspect")
+        return await self._find(*self._session.question(kind, about, to, time.time()))
+
+    async def _find(self, request: int, acts: Iterable[Act]) -> Any:
+        """What is found for a request."""
         future = self._found[request] = asyncio.get_running_loop().create_future()
         self._line.do(acts)
         try:
-            return list(await future)
+            return await future
         finally:
             del self._found[request]
 
@@ -221,10 +239,12 @@ class Bus:
                 for name, number in numbers:
                     if name in self._subscriptions:
                         self._subscriptions[name].give(event, number, names, replayed=replayed)
-            case Found(request, events) if request in self._found:
-                self._found[request].set_result(events)
-            case Done(Fetch(), reason) if reason and act.what.request in self._found:
-                self._found[act.what.request].set_exception(NotAccepted("fetch", reason))
+            case Found(request, found) | Told(request, found):
+                if request in self._found and not self._found[request].done():
+                    self._found[request].set_result(found)
+            case Done(Fetch() | Question(), reason) if reason and act.what.request in self._found:
+                what = f"question {act.what.kind}" if isinstance(act.what, Question) else "fetch"
+                self._found[act.what.request].set_exception(NotAccepted(what, reason))
             case Done(what):
                 self._answered(subject_of(what), act)
             case Lost(name, first, last) if name in self._subscriptions:

@@ -86,6 +86,9 @@ class SyncBus:
     ) -> list[Event]:
         return self.run(self._bus.fetch(wanted, limit=limit, since=since, latest_by=latest_by))
 
+    def inspect(self, kind: str, to: str = "", **about: Any) -> Any:
+        return self.run(self._bus.inspect(kind, to, **about))
+
     def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
         return self.run(self._bus.advertise(offered, name=name))
 

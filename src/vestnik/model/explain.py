@@ -34,9 +34,13 @@ class Verdict:
         """The constraint as a filter of its own."""
         return self.said.text
 
+    @property
+    def saw(self) -> str:
+        """What was seen, for people."""
+        return "nothing there" if self.value is MISSING else f"saw {_shown(self.path, self.value)}"
+
     def __str__(self) -> str:
-        saw = "nothing there" if self.value is MISSING else f"saw {_shown(self.path, self.value)}"
-        return f"{'ok  ' if self.holds else 'FAIL'} {self.constraint}    {saw}"
+        return f"{'ok  ' if self.holds else 'FAIL'} {self.constraint}    {self.saw}"
 
     def to_dict(self) -> dict[str, Any]:
         seen = {} if self.value is MISSING else {"value": self.value}

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
+from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
     Append,
     Appended,
+    Consult,
+    Consulted,
     Drained,
     Effect,
     Full,
@@ -31,9 +34,10 @@ from vestnik.broker.effects import (
     Wake,
 )
 from vestnik.broker.recording import Recorder
-from vestnik.errors import VestnikError
+from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.server.desk import Desk, Links, Taken
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
@@ -53,6 +57,7 @@ from vestnik.wire.messages import (
     Ping,
     Pong,
     Publish,
+    Question,
     Reach,
     Subscribe,
     Unadvertise,
@@ -70,7 +75,9 @@ BEAT = 15.0
 FOREVER: Final = float("inf")
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
-BY_CLIENTS: Final = frozenset({Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask})
+BY_CLIENTS: Final = frozenset(
+    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask, Question}
+)
 
 
 class Store(Protocol):
@@ -124,6 +131,8 @@ class BrokerHost:
         *,
         takes_clients: bool = True,
         trace: TraceFile | None = None,
+        stored: Callable[[], Taken] = tuple,
+        links: Links | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.core = core
@@ -132,6 +141,8 @@ class BrokerHost:
         self._takes_clients = takes_clients
         self._trace = trace
         self._recorder = Recorder(core)
+        self.chronicle = Chronicle(time.time())
+        self._desk = Desk(core, self.chronicle, stored, links)
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
@@ -139,7 +150,7 @@ class BrokerHost:
         self._strangers: dict[End, asyncio.TimerHandle] = {}
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
-        self._reading: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
         self._quiet: set[End] = set()  # who was not heard since the last beat
@@ -168,6 +179,7 @@ class BrokerHost:
         """Hand the core a message and do what it wants done."""
         now = time.time()
         effects = self.core.handle(message, sender, now)
+        self.chronicle.note(message, sender, effects, now)
         if self._trace is not None:
             self._trace.write(self._recorder.records(message, sender, effects, now))
         for effect in effects:
@@ -184,9 +196,9 @@ class BrokerHost:
             case Append():
                 self._store.append(effect, self._stored)
             case Read():
-                task = self._loop.create_task(self._read(effect))
-                self._reading.add(task)
-                task.add_done_callback(self._reading.discard)
+                self._begin(self._read(effect))
+            case Consult():
+                self._begin(self._consult(effect))
             case Wake(at):
                 self._wake(at)
             case Part(neighbour, reason) if neighbour in self._ends:
@@ -209,6 +221,23 @@ class BrokerHost:
             self._say(f"the past could not be read: {error}")
             events = []
         self._do(Past(what, tuple(events)))
+
+    async def _consult(self, what: Consult) -> None:
+        try:
+            data, reason = await self._desk.answer(what.inquiry.kind, what.inquiry.about), ""
+        except NotAccepted as error:
+            data, reason = None, error.reason
+        except (VestnikError, OSError) as error:
+            data, reason = None, str(error)
+        except (TypeError, ValueError, KeyError) as error:
+            data, reason = None, f"the question {what.inquiry.kind} is not about that: {error}"
+        self._do(Consulted(what, data, reason))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that takes its time."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _flush(self) -> None:
         if self._trace is not None:
@@ -254,7 +283,11 @@ class BrokerHost:
         self._greeted[end] = over
         end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all())))
         end.flush()
-        return await over
+        try:
+            return await over
+        except asyncio.CancelledError:
+            self._refuse(end, "shutdown", f"{self.name} ends the link")
+            raise
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
         self._quiet.discard(end)
@@ -332,8 +365,10 @@ class BrokerHost:
         if guest.is_broker:
             self._say(f"linked with {guest.name}")
             self._take(LinkUp(guest.name), self.name)
-        elif self._trace is not None:
-            self._trace.write([self._recorder.attached(guest.name, time.time())])
+        else:
+            self.chronicle.came(guest.name, time.time())
+            if self._trace is not None:
+                self._trace.write([self._recorder.attached(guest.name, time.time())])
 
     def _unwanted(self, hello: Hello) -> tuple[str, str] | None:
         """Why somebody is not let in, in a word and in a sentence."""

@@ -45,7 +45,7 @@ class Broker:
         self._say = say
         self.address = ""  # where it listens
         self._server: asyncio.Server | None = None
-        self._joins: list[asyncio.Task[None]] = []
+        self._joins: dict[Address, asyncio.Task[None]] = {}
         self._store: JournalStore | None = None
         self._trace: TraceFile | None = None
 
@@ -65,7 +65,14 @@ class Broker:
         takes_clients = settings.role != "router"
         self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
         self.host = BrokerHost(
-            core, settings.way_of_routing, self._store, takes_clients=takes_clients, trace=self._trace, say=self._say
+            core,
+            settings.way_of_routing,
+            self._store,
+            takes_clients=takes_clients,
+            trace=self._trace,
+            stored=tuple if self._store is None else self._store.taken,
+            links=self,
+            say=self._say,
         )
         if self._listens:
             try:
@@ -75,15 +82,32 @@ class Broker:
                 raise CannotListen(str(settings.listen), _why_not(error)) from None
             self.address = address(self._server.sockets[0].getsockname())
             self._say(f"listening on {self.address}")
-        self._joins = [asyncio.create_task(self._join(at)) for at in settings.join]
+        for at in settings.join:
+            self.link(at)
         return self
+
+    def link(self, at: Address) -> str:
+        """Be a neighbour of the broker there from now on; what is done about it."""
+        if at in self._joins:
+            return f"{self.settings.name} has a link to {at}, or tries to make it"
+        self._joins[at] = asyncio.create_task(self._join(at))
+        return f"{self.settings.name} makes a link to {at}"
+
+    def unlink(self, at: Address) -> str:
+        """Be a neighbour of the broker there no more."""
+        task = self._joins.pop(at, None)
+        if task is None:
+            known = ", ".join(map(str, self._joins)) or "no links"
+            return f"{self.settings.name} made no link to {at}; it made {known}"
+        task.cancel()
+        return f"{self.settings.name} ends the link to {at}"
 
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.close()
-        for task in self._joins:
+        for task in self._joins.values():
             task.cancel()
-        await asyncio.gather(*self._joins, return_exceptions=True)
+        await asyncio.gather(*self._joins.values(), return_exceptions=True)
         self.host.close()
         if self._server is not None:
             await self._server.wait_closed()

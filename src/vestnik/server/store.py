@@ -44,6 +44,12 @@ class JournalStore:
                 client, packed = msgpack.decode(record.payload)
                 yield Append(client, (unpack(packed),))
 
+    def taken(self) -> Iterator[tuple[int, Event]]:
+        """All events that are stored, with the times at which they were."""
+        for record in self._journal.read(until=self._journal.last):
+            if record.kind == TAKEN:
+                yield record.time, unpack(msgpack.decode(record.payload)[1])
+
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
         waits = bool(what.request) or any(source in self._waiting for source in sources)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -56,10 +56,17 @@ class Found(Struct, frozen=True):
     events: tuple[Event, ...]
 
 
+class Told(Struct, frozen=True):
+    """Tell the application what a broker says of itself."""
+
+    request: int
+    data: Any
+
+
 class Alarm(Struct, frozen=True):
     """Call `wake` at this time or soon after."""
 
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Anew | Done | Found | Alarm
+Act: TypeAlias = Say | Hand | Lost | Anew | Done | Found | Told | Alarm

@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Alarm, Anew, Done, Found, Hand, Say
+from vestnik.session.acts import Act, Alarm, Anew, Done, Found, Hand, Say, Told
 from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Requests
@@ -32,7 +32,9 @@ from vestnik.wire.messages import (
     Notify,
     Position,
     Publish,
+    Question,
     Refused,
+    Report,
     Request,
     Stored,
     Subscribe,
@@ -156,6 +158,11 @@ class Session:
         number = self._requests.new_number()
         return number, [self._request(Fetch(wanted, replay, request=number), now), *self._alarm()]
 
+    def question(self, kind: str, about: dict[str, Any], to: str, now: float) -> tuple[int, list[Act]]:
+        """Ask about a broker; the number of the request."""
+        number = self._requests.new_number()
+        return number, [self._request(Question(kind, about, to, request=number), now), *self._alarm()]
+
     def resume(self, now: float) -> list[Act]:
         """Say everything again to a broker that may have forgotten it, and ask for what was missed meanwhile.
 
@@ -194,6 +201,8 @@ class Session:
                 return self._refused(request, reason)
             case Fetched(request, events):
                 return [Found(request, events) for _ in self._done(request)]
+            case Report(request, data):
+                return [Told(request, data) for _ in self._done(request)]
             case Stored(request, refused):
                 done = self._done(request) or [Done(Publish(()))]
                 return [Done(act.what, "", refused) for act in done if refused or act.what.request]

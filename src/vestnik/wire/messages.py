@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -102,12 +102,30 @@ class Reach(Message, frozen=True, tag=20):
     brokers: tuple[NodeId, ...]
 
 
+class Inquiry(Message, frozen=True, tag=24):
+    """What a client of another broker asks about, by its name and the number of its request. Answered by Finding."""
+
+    client: NodeId
+    number: int
+    kind: str
+    about: dict[str, Any]
+
+
+class Finding(Message, frozen=True, tag=25):
+    """The answer to Inquiry: plain data, or the reason why there is none."""
+
+    client: NodeId
+    number: int
+    data: Any
+    reason: str = ""
+
+
 class Addressed(Message, frozen=True, tag=19):
     """A message for one broker, wherever it is."""
 
     to: NodeId
     origin: NodeId
-    body: Forward
+    body: Forward | Inquiry | Finding
 
 
 # --- from a client to its broker ---
@@ -172,6 +190,17 @@ class Fetch(Request, frozen=True, tag=38):
 
     filter: Filter
     replay: Replay
+
+
+class Question(Request, frozen=True, tag=39):
+    """Ask a broker about itself, or to change something, as whoever administers it does. Answered by Report.
+
+    `about` is plain data. Without `to` it is the client's own broker that is asked.
+    """
+
+    kind: str
+    about: dict[str, Any] = {}
+    to: NodeId = ""
 
 
 class Malformed(Request, frozen=True):
@@ -249,6 +278,13 @@ class Fetched(Message, frozen=True, tag=71):
     events: tuple[Event, ...]
 
 
+class Report(Message, frozen=True, tag=72):
+    """The answer to Question, as plain data."""
+
+    request: int
+    data: Any
+
+
 class Stored(Message, frozen=True, tag=69):
     """The answer to Publish: all events are stored, but those refused. Duplicates were stored before."""
 
@@ -259,6 +295,6 @@ class Stored(Message, frozen=True, tag=69):
 AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Reach | Publish | Subscribe
     | Unsubscribe | Advertise | Unadvertise | Ask | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
-    | Refused | Stored
+    | Refused | Stored | Question | Report | Inquiry | Finding
 )  # fmt: skip
 """All that travels."""

@@ -1,0 +1,218 @@
+"""What one broker did lately, for whoever asks why.
+
+To note something costs next to nothing: what was handled is kept as it was, and looked through when somebody asks. Of
+events, the last `EVENTS` are remembered; of all else, the last `OTHERS`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Drained,
+    Effect,
+    Full,
+    Gone,
+    Lapsed,
+    LinkDown,
+    LinkUp,
+    NotAppended,
+    Note,
+    Past,
+    Send,
+)
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.wire.messages import Addressed, Forward, Message, NodeId, Notify, Publish, Refused, Subscribe, Unsubscribe
+
+EVENTS: Final = 5_000
+OTHERS: Final = 1_000
+
+
+class Handled(NamedTuple):
+    """A message that carried events, and what came of it."""
+
+    at: float
+    sender: NodeId
+    message: Message
+    effects: Sequence[Effect]
+    size: int
+
+
+class Sighting(NamedTuple):
+    """What became of an event that was here: it was taken from a local client, or came from a neighbour.
+
+    It went `onward` to neighbours, and to clients with these numberings and numbers; or it did not, for a reason.
+    """
+
+    at: float
+    sender: NodeId
+    event: Event
+    taken: bool
+    onward: tuple[NodeId, ...] = ()
+    notified: tuple[tuple[NodeId, tuple[tuple[int, int], ...]], ...] = ()
+    fate: str = ""  # dropped, refused or held
+    reason: str = ""
+
+
+class Happening(NamedTuple):
+    """Something that happened to a neighbour or a client."""
+
+    at: float
+    node: NodeId
+    what: str
+
+
+class Made(NamedTuple):
+    """A subscription has had its filter since then."""
+
+    at: float
+    filter: Filter
+    leased: bool
+
+
+class Ended(NamedTuple):
+    """A subscription is over."""
+
+    at: float
+    client: NodeId
+    name: str
+    made: Made
+    reason: str
+
+
+class Chronicle:
+    def __init__(self, now: float) -> None:
+        self.begun = now
+        self.made: dict[NodeId, dict[str, Made]] = {}
+        self.ended: deque[Ended] = deque(maxlen=OTHERS)
+        self.links: deque[Happening] = deque(maxlen=OTHERS)
+        self.clients: deque[Happening] = deque(maxlen=OTHERS)
+        self.taken = self.passed = self.sent = 0  # events from clients and from neighbours, notifications
+        self._handled: deque[Handled] = deque()
+        self._size = 0
+
+    @property
+    def since(self) -> float:
+        """From when on events are remembered."""
+        return self._handled[0].at if self._size >= EVENTS else self.begun
+
+    def note(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
+        """A broker was handed a message, and wants this done."""
+        kind = type(message)
+        if kind is Forward or kind is Appended or kind is Past or kind is Addressed or kind is NotAppended:
+            self._keep(message, sender, effects, now)
+        elif kind is Publish:
+            if effects and isinstance(effects[0], Append) and effects[0].refused:
+                self._keep(message, sender, effects, now)
+        else:
+            self._noticed(message, sender, effects, now)
+
+    def came(self, client: NodeId, now: float) -> None:
+        """A client has connected."""
+        self.clients.append(Happening(now, client, "connected"))
+
+    def _keep(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
+        size = 1
+        if isinstance(message, Appended):
+            size = len(message.what.events)
+            self.taken += size
+        elif isinstance(message, Forward):
+            size = len(message.events)
+            self.passed += size
+        for effect in effects:
+            if isinstance(effect, Send) and isinstance(effect.message, Notify):
+                self.sent += len(effect.message.deliveries)
+        self._handled.append(Handled(now, sender, message, effects, size))
+        self._size += size
+        while self._size > EVENTS and len(self._handled) > 1:
+            self._size -= self._handled.popleft().size
+
+    def _noticed(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
+        match message:
+            case Subscribe(name, wanted, lease):
+                made = self.made.setdefault(sender, {})
+                refused = any(isinstance(effect, Send) and isinstance(effect.message, Refused) for effect in effects)
+                if not refused and (name not in made or made[name].filter != wanted):
+                    made[name] = Made(now, wanted, lease < float("inf"))
+            case Unsubscribe(name):
+                self._end(sender, name, "unsubscribed", now)
+            case Gone(client):
+                self.clients.append(Happening(now, client, "disconnected"))
+                for name in [name for name, made in self.made.get(client, {}).items() if not made.leased]:
+                    self._end(client, name, "its client disconnected, and it had no lease", now)
+            case Full(client):
+                self.clients.append(Happening(now, client, "did not take what it was sent"))
+            case Drained(client):
+                self.clients.append(Happening(now, client, "took all that it was sent"))
+            case LinkUp(neighbour):
+                self.links.append(Happening(now, neighbour, "up"))
+            case LinkDown(neighbour):
+                self.links.append(Happening(now, neighbour, "down"))
+        for effect in effects:
+            if isinstance(effect, Lapsed):
+                self._end(effect.client, effect.name, "its lease ended: it was not renewed", now)
+
+    def _end(self, client: NodeId, name: str, reason: str, now: float) -> None:
+        named = self.made.get(client, {})
+        if name in named:
+            self.ended.append(Ended(now, client, name, named.pop(name), reason))
+        if not named:
+            self.made.pop(client, None)
+
+    # --- asked about ---
+
+    def sightings(self, id: str, source: str | None = None) -> list[Sighting]:
+        """What became of the events with this id, in order."""
+        found: list[Sighting] = []
+        for handled in self._handled:
+            for event, taken in _events(handled.message):
+                if event.id == id and (source is None or event.source == source):
+                    found.append(_sighting(handled, event, taken))
+        return found
+
+
+def _events(message: Message) -> Iterator[tuple[Event, bool]]:
+    """The events in a message, and whether a local client published them."""
+    match message:
+        case Appended(what) | NotAppended(what):
+            yield from [(event, True) for event in what.events]
+        case Publish(events):
+            yield from [(event, True) for event in events]
+        case Forward(events) | Addressed(body=Forward(events)):
+            yield from [(event, False) for event in events]
+        case Past(events=events):
+            yield from [(event, False) for event in events]
+
+
+def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
+    at, sender, message, effects, _ = handled
+    seen = Sighting(at, sender, event, taken)
+    key = event.source, event.id
+    match message:
+        case Publish():
+            refused = [
+                r for effect in effects if isinstance(effect, Append) for r in effect.refused if r.id == event.id
+            ]
+            return seen._replace(fate="refused", reason=refused[0].reason) if refused else seen._replace(fate="taken")
+        case NotAppended(what, reason):
+            return seen._replace(sender=what.client, fate="refused", reason=reason)
+        case Appended(what):
+            seen = seen._replace(sender=what.client, fate="held" if event.seq is None else "")
+        case Past():
+            seen = seen._replace(fate="replayed")
+    onward: list[NodeId] = []
+    notified: list[tuple[NodeId, tuple[tuple[int, int], ...]]] = []
+    for effect in effects:
+        match effect:
+            case Send(to, Forward(events)) if any((e.source, e.id) == key for e in events):
+                onward.append(to)
+            case Send(to, Notify(deliveries)):
+                notified += [(to, d.numbers) for d in deliveries if (d.event.source, d.event.id) == key]
+            case Note(dropped, _, reason) if (dropped.source, dropped.id) == key:
+                seen = seen._replace(fate="dropped", reason=reason)
+    return seen._replace(onward=tuple(onward), notified=tuple(notified))

@@ -1,0 +1,195 @@
+"""What a broker says of itself when it is asked: its state as maps, lists, strings and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+from vestnik.broker.chronicle import Chronicle, Ended, Sighting
+from vestnik.broker.clients import Client
+from vestnik.broker.core import BrokerCore
+from vestnik.model.cloudevents import from_cloudevent, to_cloudevent
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.routing.propagation import Source
+from vestnik.routing.reductions import Entry
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.wire.messages import NodeId
+
+MOST: Final = 1_000
+"""Clients or subscriptions in an answer, and entries that are looked at for the nearest."""
+
+
+def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
+    """What there is to see at a glance."""
+    router = core.router
+    clients = core.clients.values()
+    return {
+        "broker": core.name,
+        "brokers": sorted(core.surroundings.all()),
+        "neighbours": {n: sorted(_behind(core, n)) for n in router.neighbours},
+        "entries": len(router.subscriptions),
+        "advertisements": len(router.advertised),
+        "clients": len(core.clients),
+        "connected": sum(client.connected for client in clients),
+        "full": sum(client.is_full for client in clients),
+        "subscriptions": sum(len(client.subscriptions) for client in clients),
+        "taken": chronicle.taken,
+        "passed": chronicle.passed,
+        "notified": chronicle.sent,
+        "begun": chronicle.begun,
+    }
+
+
+def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
+    """The local clients, or the one of a name, with their subscriptions and advertisements."""
+    found = islice(((n, c) for n, c in core.clients.items() if name in (None, n)), MOST)
+    return [
+        {
+            "client": n,
+            "connected": client.connected,
+            "full": client.is_full,
+            "subscriptions": [
+                {
+                    "name": s,
+                    "filter": str(subscription.filter),
+                    "leased": subscription.leased,
+                    "last": subscription.last,
+                    "kept": len(subscription.kept),
+                }
+                for s, subscription in islice(client.subscriptions.items(), MOST)
+            ],
+            "advertisements": [
+                {"name": source.name, "filter": str(offered)}
+                for source, offered in islice(core.router.advertised.items(), MOST)
+                if source.node == n
+            ],
+        }
+        for n, client in found
+    ]
+
+
+def event(
+    core: BrokerCore,
+    chronicle: Chronicle,
+    id: str,
+    source: str | None = None,
+    client: str | None = None,
+    given: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What became of an event here. `given` is the event itself, for brokers that have not seen it."""
+    sightings = chronicle.sightings(id, source)
+    known = from_cloudevent(given) if given is not None else sightings[-1].event if sightings else None
+    answer: dict[str, Any] = {
+        "broker": core.name,
+        "begun": chronicle.begun,
+        "since": chronicle.since,
+        "sightings": [_sighting(core, sighting) for sighting in sightings],
+        "event": None if known is None else to_cloudevent(known),
+        "behind": {n: sorted(_behind(core, n)) for n in core.router.neighbours},
+        "links": [[at, node, what] for at, node, what in chronicle.links],
+        "ways": {} if known is None else {n: _way(core.router, n, known) for n in core.router.neighbours},
+        "client": None if client is None else _client(core, chronicle, client, known),
+    }
+    return answer
+
+
+def _behind(core: BrokerCore, neighbour: NodeId) -> frozenset[NodeId]:
+    return core.surroundings.all() - core.surroundings.all(without=neighbour)
+
+
+def _sighting(core: BrokerCore, sighting: Sighting) -> dict[str, Any]:
+    return {
+        "at": sighting.at,
+        "sender": sighting.sender,
+        "source": sighting.event.source,
+        "taken": sighting.taken,
+        "seq": sighting.event.seq,
+        "onward": list(sighting.onward),
+        "notified": {c: [[_name(core.clients.get(c), e), n] for e, n in pairs] for c, pairs in sighting.notified},
+        "fate": sighting.fate,
+        "reason": sighting.reason,
+        "not_before": sighting.event.not_before,
+        "expires": sighting.event.expires,
+    }
+
+
+def _name(client: Client | None, epoch: int) -> str | None:
+    """The subscription with a numbering; None where it has ended."""
+    named = {} if client is None else client.subscriptions
+    return next((name for name, subscription in named.items() if subscription.epoch == epoch), None)
+
+
+def _way(router: Router, neighbour: NodeId, event: Event) -> dict[str, Any]:
+    """Why an event would go to a neighbour or not, and whether that was asked to send it here."""
+    source = Source(neighbour)
+    entries = [entry for entry, sources in router.subscriptions if source in sources]
+    matching = [
+        entry for entry in router.subscriptions.matching(event) if source in router.subscriptions.sources(entry)
+    ]
+    told = router.subscriptions.told(neighbour)
+    advertised: bool | None = None
+    if isinstance(router, AdvertisingRouter):
+        offers = [entry for entry, sources in router.advertisements if source in sources]
+        advertised = any(entry.filter.matches(event) for entry in offers)
+    return {
+        "wants": bool(matching) or router.floods(neighbour),
+        "by": str(matching[0].filter) if matching else None,
+        "entries": len(entries),
+        "nearest": None if matching else _nearest(entries, event),
+        "asked": any(entry.filter.matches(event) for entry in told),
+        "advertised": advertised,
+    }
+
+
+def _nearest(entries: Iterable[Entry], event: Event) -> dict[str, Any] | None:
+    """Of filters that do not match, the one that fails by the fewest constraints."""
+    explained = [explained_by(entry.filter, event) for entry in islice(entries, MOST)]
+    return min(explained, key=lambda one: len(one["failed"]), default=None)
+
+
+def explained_by(wanted: Filter, event: Event) -> dict[str, Any]:
+    """Whether a filter matches, and the fewest constraints that stand in the way."""
+    explanation = wanted.explain(event)
+    failed = [{"constraint": verdict.constraint, "saw": verdict.saw} for verdict in explanation.failed]
+    return {"filter": str(wanted), "matches": explanation.matches, "failed": failed}
+
+
+def _client(core: BrokerCore, chronicle: Chronicle, name: NodeId, event: Event | None) -> dict[str, Any] | None:
+    """What is known of a client, and for each of its subscriptions whether it wants the event."""
+    client = core.clients.get(name)
+    ended = [one for one in chronicle.ended if one.client == name]
+    happenings = [[at, what] for at, node, what in chronicle.clients if node == name]
+    if client is None and not ended and not happenings:
+        return None
+    return {
+        "connected": client is not None and client.connected,
+        "full": client is not None and client.is_full,
+        "subscriptions": [] if client is None else list(_subscriptions(client, chronicle, name, event)),
+        "ended": [_ended(one, event) for one in ended],
+        "happenings": happenings,
+    }
+
+
+def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Event | None) -> Iterable[dict[str, Any]]:
+    made = chronicle.made.get(name, {})
+    for subscribed_as, subscription in islice(client.subscriptions.items(), MOST):
+        kept = [k.number for k in subscription.kept if event is not None and _is_same(k.event, event)]
+        yield {
+            "name": subscribed_as,
+            "since": made[subscribed_as].at if subscribed_as in made else None,
+            "last": subscription.last,
+            "first_kept": subscription.kept[0].number if subscription.kept else None,
+            "number": kept[0] if kept else None,
+            **({"filter": str(subscription.filter)} if event is None else explained_by(subscription.filter, event)),
+        }
+
+
+def _ended(one: Ended, event: Event | None) -> dict[str, Any]:
+    explained = {} if event is None else explained_by(one.made.filter, event)
+    return {"name": one.name, "since": one.made.at, "at": one.at, "reason": one.reason, **explained}
+
+
+def _is_same(one: Event, other: Event) -> bool:
+    return one.id == other.id and one.source == other.source

@@ -1,0 +1,65 @@
+"""Commands that ask brokers about themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from vestnik.cli.inputs import Refused
+from vestnik.cli.loops import run
+from vestnik.client.bus import Bus
+from vestnik.client.connect import connect
+
+PATIENCE = 10.0
+"""Seconds in which a broker has to answer."""
+SAY_AFTER = 1.0
+"""Seconds without a connection after which it is said that there is none yet."""
+
+url_option = click.option(
+    "--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]"
+)
+
+
+def broker_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The broker to ask, and maybe another that is asked through it."""
+    to = click.option("--to", default="", metavar="NAME", help="Ask the broker of this name, through the other.")
+    return url_option(to(command))
+
+
+@asynccontextmanager
+async def connected(url: str | None, name: str | None = None) -> AsyncIterator[Bus]:
+    """A client; while there is no connection, it is said."""
+    bus = connect(url, name=name)
+    loop = asyncio.get_running_loop()
+    waiting = loop.call_later(SAY_AFTER, lambda: click.echo(f"vestnik: no broker at {bus.address} yet", err=True))
+    try:
+        await bus.__aenter__()
+    finally:
+        waiting.cancel()
+    try:
+        yield bus
+    finally:
+        await bus.close()
+
+
+async def answer(bus: Bus, kind: str, to: str = "", **about: Any) -> Any:
+    """What a broker says; Refused where it says nothing for too long."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await bus.inspect(kind, to, **about)
+    except TimeoutError:
+        raise Refused(f"{to or 'the broker'} has not answered for {PATIENCE:g} seconds") from None
+
+
+def ask(url: str | None, kind: str, to: str = "", **about: Any) -> Any:
+    """One question to one broker."""
+
+    async def asking() -> Any:
+        async with connected(url) as bus:
+            return await answer(bus, kind, to, **about)
+
+    return run(asking())

@@ -1,0 +1,127 @@
+"""Answers what a broker is asked, and does what it is told to by whoever administers it.
+
+| kind | about | answer |
+| --- | --- | --- |
+| status | | what there is to see at a glance |
+| clients | name | its clients, with their subscriptions and advertisements |
+| event | id, source, client, given | what became of an event here |
+| history | | what is stored: how much, from when to when, of which types |
+| stored | id | the events of that id that are stored |
+| link.add, link.remove | address | make or end a link |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+from vestnik.broker import inspection
+from vestnik.broker.chronicle import Chronicle
+from vestnik.broker.core import BrokerCore
+from vestnik.errors import NotAccepted
+from vestnik.model.cloudevents import to_cloudevent
+from vestnik.model.events import Event
+from vestnik.transport.addresses import Address, read_address
+
+FOUND = 10
+"""Stored events of one id that are given back."""
+MOST_TYPES = 100
+
+
+class Links(Protocol):
+    """Whoever makes links to neighbours."""
+
+    def link(self, at: Address) -> str:
+        """Make a link and keep it; what comes of it, in words."""
+
+    def unlink(self, at: Address) -> str:
+        """End a link and keep it no longer."""
+
+
+Taken: TypeAlias = Iterable[tuple[int, Event]]
+"""Events that were stored, in order, each with the time at which that was, in microseconds."""
+Answer: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Desk:
+    """`stored` gives all that is stored, where anything is."""
+
+    def __init__(
+        self,
+        core: BrokerCore,
+        chronicle: Chronicle,
+        stored: Callable[[], Taken] = tuple,
+        links: Links | None = None,
+    ) -> None:
+        self._core = core
+        self._chronicle = chronicle
+        self._taken = stored
+        self._links = links
+        self._answers: dict[str, Answer] = {
+            "status": self._status,
+            "clients": self._clients,
+            "event": self._event,
+            "history": self._history,
+            "stored": self._stored,
+            "link.add": self._link,
+            "link.remove": self._unlink,
+        }
+
+    async def answer(self, kind: str, about: dict[str, Any]) -> Any:
+        """Plain data. NotAccepted where there is no such kind; TypeError or ValueError where `about` is wrong."""
+        if kind not in self._answers:
+            raise NotAccepted(f"question {kind}", f"{self._core.name} answers {', '.join(self._answers)}")
+        return await self._answers[kind](about)
+
+    async def _status(self, about: dict[str, Any]) -> Any:
+        return inspection.status(self._core, self._chronicle)
+
+    async def _clients(self, about: dict[str, Any]) -> Any:
+        return inspection.clients(self._core, **about)
+
+    async def _event(self, about: dict[str, Any]) -> Any:
+        return inspection.event(self._core, self._chronicle, **about)
+
+    async def _history(self, about: dict[str, Any]) -> Any:
+        return await asyncio.to_thread(lambda: history(self._taken()))
+
+    async def _stored(self, about: dict[str, Any]) -> Any:
+        return await asyncio.to_thread(lambda: with_id(self._taken(), str(about["id"])))
+
+    async def _link(self, about: dict[str, Any]) -> Any:
+        return {"said": self._linking().link(read_address(str(about["address"])))}
+
+    async def _unlink(self, about: dict[str, Any]) -> Any:
+        return {"said": self._linking().unlink(read_address(str(about["address"])))}
+
+    def _linking(self) -> Links:
+        if self._links is None:
+            raise NotAccepted("link", f"{self._core.name} is not made for other links")
+        return self._links
+
+
+def history(taken: Taken) -> dict[str, Any]:
+    """How many there are, from when to when they were stored, and how many of each type."""
+    times: list[int] = []
+    types: Counter[str] = Counter()
+    sources: set[str] = set()
+    for time, event in taken:
+        if event.seq is not None:
+            times = [*times[:1], time]
+            types[event.type] += 1
+            sources.add(event.source)
+    return {
+        "events": types.total(),
+        "first": times[0] if times else None,
+        "last": times[-1] if times else None,
+        "sources": len(sources),
+        "types": dict(types.most_common(MOST_TYPES)),
+    }
+
+
+def with_id(taken: Taken, id: str) -> list[dict[str, Any]]:
+    """The last events with this id, each with the time at which it was stored."""
+    found = deque(((time, event) for time, event in taken if event.id == id and event.seq is not None), maxlen=FOUND)
+    return [{"at": time / 1e6, "event": to_cloudevent(event)} for time, event in found]

@@ -1,0 +1,51 @@
+"""What brokers say of themselves, also through others, and links that come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from network.worlds import broker, client, quote, taken, until
+from vestnik.errors import NotAccepted
+
+
+async def test_a_broker_says_what_it_has() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1, "p") as p, client(b2, "c") as c:
+        subscription = await c.subscribe("price > 1", name="s")
+        await p.advertise("price > 0", name="a")
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        await p.publish(quote(7))
+        assert await taken(subscription, 1) == [7]
+        status = await c.inspect("status")
+        assert (status["broker"], status["brokers"], status["neighbours"]) == ("b2", ["b1", "b2"], {"b1": ["b1"]})
+        assert (status["taken"], status["passed"], status["notified"], status["subscriptions"]) == (0, 1, 1, 1)
+        (known,) = await c.inspect("clients")
+        assert known["client"] == "c" and known["connected"] and not known["full"]
+        assert known["subscriptions"] == [{"name": "s", "filter": "price > 1", "leased": True, "last": 1, "kept": 1}]
+        other = await c.inspect("status", "b1")
+        assert (other["broker"], other["taken"], other["advertisements"]) == ("b1", 1, 1)
+        assert [one["client"] for one in await c.inspect("clients", to="b1", name="p")] == ["p"]
+
+
+async def test_questions_that_cannot_be_answered() -> None:
+    async with broker("b1") as b1, client(b1) as c:
+        with pytest.raises(NotAccepted, match="b9 is not within reach; b1 are"):
+            await c.inspect("status", "b9")
+        with pytest.raises(NotAccepted, match="b1 answers status, clients"):
+            await c.inspect("nonsense")
+        with pytest.raises(NotAccepted, match="not about that"):
+            await c.inspect("clients", size=3)
+        with pytest.raises(NotAccepted, match="port without a host"):
+            await c.inspect("link.add", address="8021")
+
+
+async def test_links_are_made_and_ended_while_brokers_run() -> None:
+    async with broker("b1") as b1, broker("b2") as b2, client(b1) as p, client(b2) as c:
+        subscription = await c.subscribe("price > 0")
+        assert "makes a link" in (await c.inspect("link.add", address=b1.address))["said"]
+        assert "has a link" in (await c.inspect("link.add", address=b1.address))["said"]
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        assert "ends the link" in (await c.inspect("link.remove", address=b1.address))["said"]
+        await until(lambda: b1.host.core.router.neighbours == [] == b2.host.core.router.neighbours)
+        assert "made no link" in (await c.inspect("link.remove", address=b1.address))["said"]
