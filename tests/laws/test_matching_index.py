@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.matching import Matcher, naive
-from vestnik.matching.single import buckets, index
+from vestnik.matching.single import buckets, direct, index
 from vestnik.matching.single.scan import plain_scan
 from vestnik.matching.single.store import HEAD, RECORD, ROW
 
@@ -24,7 +24,10 @@ from vestnik.matching.single.store import HEAD, RECORD, ROW
 @contextmanager
 def small_sizes(few: int = 0) -> Iterator[None]:
     """Sizes at which a few rows are many; the kernel takes over where there are more than `few`."""
-    with mock.patch.object(buckets, "LARGEST", 3), mock.patch.object(index, "FEW", few):
+    sizes = ((buckets, "LARGEST", 3), (index, "FEW", few), (direct, "FEW", 0))
+    with ExitStack() as stack:
+        for where, name, size in sizes:
+            stack.enter_context(mock.patch.object(where, name, size))
         yield
 
 
@@ -55,16 +58,25 @@ def layout(matcher: Matcher[Any]) -> dict[Any, Any]:
 def is_pristine(matcher: Matcher[Any]) -> bool:
     paths, store = matcher._paths, matcher._store
     return layout(matcher) == layout(Matcher()) and not (
-        matcher._ids or matcher._free or paths._free or paths._columns[1:] or store.heads or store.records
+        matcher._ids
+        or matcher._boxes
+        or matcher._free
+        or paths._free
+        or paths._columns[1:]
+        or paths._by_name
+        or paths._by_path
+        or store.heads
+        or store.records
     )
 
 
-@given(cases(trees=6, events=4))
-def test_the_index_agrees_with_naive(case: Case) -> None:
+@given(cases(trees=6, events=4), st.sampled_from([0, 2, 100]))
+def test_the_index_agrees_with_naive(case: Case, few: int) -> None:
     filters = dict(enumerate(case.filters))
     matcher = matcher_of(filters)
-    for published in case.events:
-        assert matcher.match(published) == naive.match(filters, published)
+    with mock.patch.object(direct, "FEW", few):
+        for published in case.events:
+            assert matcher.match(published) == naive.match(filters, published)
 
 
 @given(cases(trees=9, events=4, size=3))
@@ -76,7 +88,8 @@ def test_the_kernel_agrees_with_naive_and_with_the_plain_scan(case: Case) -> Non
             found = matcher.match(published)
             assert found == naive.match(filters, published)
             reading = matcher._paths.read(published)
-            reading.blocks.extend(matcher._rest.blocks)
+            for bucket in (matcher._rest, *matcher._paths.reached(published)):
+                reading.blocks.extend(bucket.blocks)
             assert sorted(matcher._scan(matcher._store, reading)) == sorted(plain_scan(matcher._store, reading))
 
 

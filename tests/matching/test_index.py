@@ -10,13 +10,15 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.matching import Matcher, naive
-from vestnik.matching.single import index, scan
+from vestnik.matching.single import direct, index, scan
 
 
-@pytest.fixture(autouse=True, params=[0, 10_000], ids=["kernel", "plain"])
+@pytest.fixture(autouse=True, params=[(0, 0), (10_000, 0), (0, 10_000)], ids=["kernel", "plain", "direct"])
 def _scan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test with the kernel, and without."""
-    monkeypatch.setattr(index, "FEW", request.param)
+    """Every test with the kernel, without, and with no scan at all."""
+    plain, asked = request.param
+    monkeypatch.setattr(index, "FEW", plain)
+    monkeypatch.setattr(direct, "FEW", asked)
 
 
 def matching(texts: dict[str, str], data: dict[str, Any], **envelope: Any) -> set[str]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
+from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import msgpack
+from msgspec import DecodeError, msgpack
 
+import strategies_events
 from strategies_events import events
 from vestnik import Event, Filter, Limits
-from vestnik.errors import InvalidFrame
+from vestnik.errors import InvalidEvent, InvalidFrame
+from vestnik.model.times import FIRST, LAST
+from vestnik.wire import frames
 from vestnik.wire.frames import LARGEST, Reader, frame
 from vestnik.wire.messages import (
     Accepted,
@@ -47,6 +52,7 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
 )
+from vestnik.wire.packing import Plain, opened, pack, unpack
 from vestnik.wire.replays import Replay
 
 CHEAP = Filter.parse("price < 10 AND symbol IN ('A', 'B') OR note LIKE 'x%'")
@@ -173,3 +179,88 @@ def test_filters_from_outside_are_bounded() -> None:
 def test_garbage_is_refused_and_never_more(data: bytes) -> None:
     with suppress(InvalidFrame):
         read(data)
+
+
+junk = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=3)
+    | st.binary(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(0, 3), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+seldom = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "subject": st.sampled_from(["s", "", None, 5]),
+        "time": st.sampled_from([0, 5, FIRST, LAST, LAST + 1, "2024-05-01T12:30:00Z", "now", True, None]),
+        "priority": st.sampled_from([0, 4, 9, 10, -1, True, None]),
+        "not_before": st.sampled_from([1, None]),
+        "expires": st.sampled_from([1, FIRST - 1]),
+        "causes": st.sampled_from([[], [["s", "1"]], 5]),
+        "extensions": st.sampled_from([{}, {"a": 1}, {"A": 1}]),
+        "other": st.none(),
+    },
+)
+texts = st.sampled_from(["a", "ü", "", None, 5, "t"])
+data = st.dictionaries(st.text(max_size=2), junk, max_size=3) | junk
+ids = st.sampled_from(["a", "ü", "", 5])
+seqs = st.sampled_from([None, 1, 0, 2**63 - 1, 2**63, True])
+packed_events = st.tuples(texts, texts, ids, data, seldom | junk, texts, seqs).flatmap(
+    lambda whole: st.integers(3, 7).map(lambda size: list(whole[:size]))
+)
+
+
+def outcome(packed: bytes) -> str:
+    """The event that Event itself makes of what is packed, or why it makes none."""
+    try:
+        return repr(unpack(msgpack.decode(packed)))
+    except (InvalidEvent, DecodeError, UnicodeDecodeError) as error:
+        return str(error)
+
+
+@given(packed=st.lists(packed_events.map(msgpack.encode), min_size=1, max_size=2))
+def test_events_that_the_decoder_checks_are_those_that_event_takes(packed: list[bytes]) -> None:
+    """Whether events are read as plain ones or not: the same are taken, refused, and for the same reason."""
+    body = b"\x92\x20" + bytes((0x90 | len(packed),)) + b"".join(packed)
+    (publish,) = read(len(body).to_bytes(4, "big") + body)
+    assert isinstance(publish, Publish)
+    found = [*map(repr, publish.events), *(refusal.reason for refusal in publish.refused)]
+    assert sorted(found) == sorted(map(outcome, packed))
+
+
+@pytest.mark.parametrize("text", [b"\xa3\xed\xa0\x80", b"\xa1\xff"], ids=["surrogate", "no utf-8"])
+def test_text_that_is_none_is_refused(text: bytes) -> None:
+    body = (
+        b"\x92\x20\x92" + b"\x95\xa1t\xa1s\xa11\x81\xa1x" + text + b"\xc0" + msgpack.encode(["t", "s", "2", {}, None])
+    )
+    (publish,) = read(len(body).to_bytes(4, "big") + body)
+    assert isinstance(publish, Publish)
+    assert [event.id for event in publish.events] == ["2"] and len(publish.refused) == 1
+
+
+@given(events=st.lists(events(), max_size=5), size=st.integers(1, 300))
+def test_events_are_sent_in_pieces_and_none_is_lost(events: list[Event], size: int) -> None:
+    messages = (
+        Publish(tuple(events)),
+        Forward(tuple(events)),
+        Notify(tuple([Delivery(event, ((1, 2),), position % 2 == 0) for position, event in enumerate(events)])),
+    )
+    for message in messages:
+        with mock.patch.object(frames, "PIECE", size):
+            back = read(frame(message))
+        assert all(type(piece) is type(message) for piece in back)
+        held = [one for piece in back for one in msgspec.structs.astuple(piece)[0]]
+        assert held == list(msgspec.structs.astuple(message)[0])
+        assert events == [] or len(back) <= len(events)
+
+
+@given(event=events(), data=st.dictionaries(strategies_events.texts, strategies_events.scalars, max_size=4))
+def test_a_plain_event_is_opened_as_it_is_unpacked(event: Event, data: dict[str, Any]) -> None:
+    plain = event.replace(data=data, causes=(), extensions=None)
+    packed = pack(plain)
+    assert repr(opened(msgpack.decode(packed, type=Plain))) == repr(unpack(msgpack.decode(packed))) == repr(plain)

@@ -31,7 +31,8 @@ CLOUDEVENT_NAMES = frozenset(
 """Names with a meaning of their own in CloudEvents form, which no extension may take."""
 
 _EXTENSION_NAME = re.compile("[a-z0-9]+")
-_EMPTY = FrozenDict()
+NOTHING = FrozenDict()
+"""No data, and no extensions."""
 _contents = attrgetter(*FIELDS)
 _POSITIONS = {name: position for position, name in enumerate(FIELDS)}
 
@@ -108,7 +109,7 @@ class Event(_Draft):
         stream: Pair | None = None,
         seq: int | None = None,
     ) -> Event:
-        return _make(
+        return checked_event(
             _text(type, "type"),
             _data(data, "data"),
             _text(source, "source"),
@@ -159,7 +160,7 @@ class Event(_Draft):
             if name not in _POSITIONS:
                 raise TypeError(f"an event has no attribute {name}")
             contents[_POSITIONS[name]] = _CHECKS[name](value, name)
-        return _make(*contents)
+        return checked_event(*contents)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"events are immutable; use event.replace({name}=...)")
@@ -189,7 +190,7 @@ class Event(_Draft):
         return f"Event({', '.join(shown)})"
 
     def __reduce__(self) -> Any:
-        return _make, _contents(self)
+        return checked_event, _contents(self)
 
 
 def _same_kinds(one: Any, other: Any) -> bool:
@@ -218,7 +219,7 @@ def _id(value: object, path: str) -> str:
 
 
 def _data(value: object, path: str) -> FrozenDict:
-    return _EMPTY if value is None else freeze(value)
+    return NOTHING if value is None else freeze(value)
 
 
 def _instant(value: Any, path: str) -> int | None:
@@ -262,7 +263,7 @@ def _pair(value: object, path: str) -> Pair:
 
 def _extensions(value: object, path: str) -> FrozenDict:
     if value is None:
-        return _EMPTY
+        return NOTHING
     if not isinstance(value, Mapping):
         raise InvalidEvent(f"extensions must be a map, not {kind_name(value)}", path)
     return FrozenDict({_extension_name(name, path): _extension(item, f"{path}.{name}") for name, item in value.items()})
@@ -306,7 +307,7 @@ def _shown(name: str, value: Any) -> str:
     return repr(format_rfc3339(value) if _CHECKS[name] is _instant else value)
 
 
-def _make(
+def checked_event(
     type: str,
     data: FrozenDict,
     source: str,
@@ -321,7 +322,7 @@ def _make(
     stream: Pair | None,
     seq: int | None,
 ) -> Event:
-    """The event of checked fields; only that the stream is the source's own is left to check."""
+    """The event of fields that are as `Event` makes them; only that the stream is the source's own is checked here."""
     if stream is not None and stream[1] != source:
         raise InvalidEvent("a stream is the pair of a broker and the event's own source", "stream")
     draft = _Draft()

@@ -124,8 +124,7 @@ def _flag(flag: int) -> Callable[[ValueSet, Any], bool]:
 
 
 def _number(values: ValueSet, value: line.Number) -> bool:
-    cuts = values.numbers
-    return line.contains(cuts, (value, 0)) if cuts else False
+    return line.contains(values.numbers, (value, 0))
 
 
 def _string(values: ValueSet, value: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Union, get_args
 
 from msgspec import DecodeError, Raw, Struct, msgpack
@@ -11,13 +11,27 @@ from vestnik.errors import FilterError, InvalidEvent, InvalidFrame
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.parser import OUTSIDE, Limits
-from vestnik.wire.messages import Advertise, AnyMessage, Fetch, Malformed, Message, Publish, Refusal, Subscribe
-from vestnik.wire.packing import pack, unpack
+from vestnik.wire.messages import (
+    Advertise,
+    AnyMessage,
+    Delivery,
+    Fetch,
+    Forward,
+    Malformed,
+    Message,
+    Notify,
+    Publish,
+    Refusal,
+    Subscribe,
+)
+from vestnik.wire.packing import Plain, opened, pack, unpack
 
 VERSION: Final = 1
 """Of the protocol. Whoever speaks another is told so and not understood."""
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a message."""
+PIECE: Final = 64 * 1024
+"""Bytes of a message that is nothing but events: it is handled as a whole, and nothing else meanwhile."""
 
 _LENGTH: Final = 4
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
@@ -31,7 +45,33 @@ class _Publish(Struct, array_like=True, tag=32):
     request: int = 0
 
 
-_READABLE: Final = Union[tuple([_Publish if kind is Publish else kind for kind in get_args(AnyMessage)])]  # noqa: UP007
+class _PlainPublish(Struct, array_like=True, tag=32, gc=False):
+    events: list[Plain]
+    refused: list[Any] = []
+    request: int = 0
+
+
+class _PlainForward(Struct, array_like=True, tag=16, gc=False):
+    events: list[Plain]
+
+
+class _PlainDelivery(Struct, array_like=True, gc=False):
+    event: Plain
+    numbers: tuple[tuple[int, int], ...]
+    replayed: bool = False
+
+
+class _PlainNotify(Struct, array_like=True, tag=64, gc=False):
+    deliveries: list[_PlainDelivery]
+
+
+def _readable(twins: dict[type, type]) -> Any:
+    """What is read, where some kinds of message are read as their twins."""
+    return Union[tuple([twins.get(kind, kind) for kind in get_args(AnyMessage)])]  # noqa: UP007
+
+
+_ANY_EVENTS: Final = _readable({Publish: _Publish})
+_PLAIN_EVENTS: Final = _readable({Publish: _PlainPublish, Forward: _PlainForward, Notify: _PlainNotify})
 
 
 def _plain(value: object) -> Any:
@@ -43,15 +83,56 @@ def _plain(value: object) -> Any:
 
 
 _encoder = msgpack.Encoder(enc_hook=_plain)
+_encode = msgpack.Encoder().encode
+_HEADS: Final[dict[type[Message], bytes]] = {
+    kind: b"\x92" + _encode(kind.__struct_config__.tag) for kind in (Notify, Forward, Publish)
+}
+"""How an array of the tag of a message and one array begins."""
 _decode_any = msgpack.Decoder().decode
 
 
 def frame(message: Message) -> bytes:
-    """A message as it is sent."""
-    body = _encoder.encode(message)
+    """A message as it is sent. One that is nothing but events is sent in pieces where it is large."""
+    match message:
+        case Notify(deliveries):
+            return _in_pieces(Notify, [_delivered(one) for one in deliveries])
+        case Forward(events) | Publish(events, refused=(), request=0):
+            return _in_pieces(type(message), [pack(event) for event in events])
+    return _framed(type(message), _encoder.encode(message))
+
+
+def _framed(kind: type[Message], body: bytes) -> bytes:
     if len(body) > LARGEST:
-        raise InvalidFrame(f"{type(message).__name__} has {len(body):,} bytes; at most {LARGEST:,} are sent at once")
+        raise InvalidFrame(f"{kind.__name__} has {len(body):,} bytes; at most {LARGEST:,} are sent at once")
     return len(body).to_bytes(_LENGTH, "big") + body
+
+
+def _in_pieces(kind: type[Message], items: list[bytes]) -> bytes:
+    """Messages that have an array of items and nothing else; none is larger than PIECE unless one item is."""
+    pieces: list[bytes] = []
+    first = size = 0
+    for position, item in enumerate(items):
+        if size + len(item) > PIECE and position > first:
+            pieces.append(_framed(kind, _body(kind, items[first:position])))
+            first, size = position, 0
+        size += len(item)
+    pieces.append(_framed(kind, _body(kind, items[first:])))
+    return b"".join(pieces)
+
+
+def _body(kind: type[Message], items: list[bytes]) -> bytes:
+    return b"".join([_HEADS[kind], _array(len(items)), *items])
+
+
+def _array(size: int) -> bytes:
+    """The beginning of an array in MessagePack."""
+    return bytes((0x90 | size,)) if size < 16 else b"\xdd" + size.to_bytes(4, "big")
+
+
+def _delivered(delivery: Delivery) -> bytes:
+    if delivery.replayed:
+        return b"\x93" + pack(delivery.event) + _encode(delivery.numbers) + b"\xc3"
+    return b"\x92" + pack(delivery.event) + _encode(delivery.numbers)
 
 
 class Reader:
@@ -65,7 +146,8 @@ class Reader:
         self._limits = limits
         self._largest = largest
         self._rest = bytearray()
-        self._decode = msgpack.Decoder(_READABLE, dec_hook=self._read).decode
+        self._decode = msgpack.Decoder(_ANY_EVENTS, dec_hook=self._read).decode
+        self._decode_plain = msgpack.Decoder(_PLAIN_EVENTS, dec_hook=self._read).decode
 
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
@@ -87,12 +169,16 @@ class Reader:
 
     def _message(self, body: bytes) -> Message:
         try:
-            message = self._decode(body)
+            try:
+                message = self._decode_plain(body)
+            except _UNREADABLE:
+                message = self._decode(body)
         except FilterError as error:
             return self._malformed(body, str(error))
         except _UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
-        return _published(message) if isinstance(message, _Publish) else message
+        whole = _WHOLE.get(type(message))
+        return message if whole is None else whole(message)
 
     def _malformed(self, body: bytes, reason: str) -> Malformed:
         try:
@@ -119,6 +205,27 @@ def _published(message: _Publish) -> Publish:
         except _UNREADABLE as error:
             refused.append(Refusal(_id_of(packed), str(error)))
     return Publish(tuple(events), tuple(refused), request=message.request)
+
+
+def _plain_published(message: _PlainPublish) -> Publish:
+    return Publish(tuple([opened(event) for event in message.events]), request=message.request)
+
+
+def _plain_forwarded(message: _PlainForward) -> Forward:
+    return Forward(tuple([opened(event) for event in message.events]))
+
+
+def _plain_notified(message: _PlainNotify) -> Notify:
+    return Notify(tuple([Delivery(opened(one.event), one.numbers, one.replayed) for one in message.deliveries]))
+
+
+_WHOLE: Final[dict[type, Callable[[Any], Message]]] = {
+    _Publish: _published,
+    _PlainPublish: _plain_published,
+    _PlainForward: _plain_forwarded,
+    _PlainNotify: _plain_notified,
+}
+"""How a message is made of its twin."""
 
 
 def _request_of(message: list[Any]) -> int:

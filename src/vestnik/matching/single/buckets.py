@@ -12,17 +12,15 @@ LARGEST = 1024
 
 
 class Bucket:
-    """Heads in blocks. `key` is the value that they are filed under, at `path`."""
+    """Heads in blocks, `size` of them. `key` is the value that they are filed under, at `path`."""
 
-    __slots__ = ("blocks", "key", "path")
+    __slots__ = ("blocks", "key", "path", "size")
 
     def __init__(self, path: tuple[Any, ...] = (), key: Any = None) -> None:
         self.path = path
         self.key = key
         self.blocks: list[Block] = []
-
-    def __len__(self) -> int:
-        return sum([block.size for block in self.blocks])
+        self.size = 0
 
     def put(self, store: Store, head: Sequence[int]) -> Block:
         """Add a head; the block that took it."""
@@ -33,10 +31,12 @@ class Bucket:
             block = Block()
             self.blocks.append(block)
         store.add_head(block, head)
+        self.size += 1
         return block
 
     def take(self, store: Store, block: Block, record: int) -> None:
         """Remove the head of a record from the block that took it."""
         store.remove_head(block, record)
+        self.size -= 1
         if not block.size:
             self.blocks.remove(block)

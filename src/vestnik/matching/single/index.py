@@ -2,8 +2,9 @@
 
 Every box of a filter is a record. It is filed under the values of one of its constraints that names single values (`=`,
 `IN`, `ANY ... =`), the one whose buckets are smallest at that moment, so that the buckets stay even; a box without such
-a constraint is in the bucket that every event looks into. A scan over the buckets that an event leads to finds the
-records that hold; where codes leave doubt, checks on the values themselves settle it.
+a constraint is in the bucket that every event looks into. The buckets that an event leads to hold the candidates. A few
+are asked directly. Among many a scan finds the records that hold; where codes leave doubt, checks on the values
+themselves settle it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from vestnik.matching.single import direct
 from vestnik.matching.single.buckets import Bucket
 from vestnik.matching.single.checks import Check, Checks, asked_once
 from vestnik.matching.single.keys import EVERY_EVENT, Access, accesses
@@ -43,6 +45,7 @@ class Matcher(Generic[Id]):
     def __init__(self) -> None:
         self._filters: dict[Id, tuple[Filter, list[Filed]]] = {}
         self._ids: list[Any] = []  # by row
+        self._boxes: list[Any] = []  # by row
         self._free: list[int] = []  # rows
         self._doubts: dict[int, list[Check]] = {}  # by row: what settles it where codes do not
         self._paths = Paths()
@@ -81,16 +84,24 @@ class Matcher(Generic[Id]):
         for filed in self._filters.pop(id)[1]:
             self._unfile(filed)
         if len(self._free) == len(self._ids):
-            self._ids, self._free, self._store = [], [], Store()
+            self._ids, self._boxes, self._free, self._store = [], [], [], Store()
 
     def match(self, event: Event) -> set[Id]:
         """The ids of the filters that match `event`."""
         if not isinstance(event, Event):
             raise TypeError(f"a Matcher matches an Event, not {type(event).__name__}")
-        reading = self._paths.read(event)
-        reading.blocks.extend(self._rest.blocks)
-        rows = self._scan(self._store, reading)
+        buckets = self._paths.reached(event)
+        if self._rest.size:
+            buckets.append(self._rest)
+        if not buckets:
+            return set()
         ids = self._ids
+        if sum([bucket.size for bucket in buckets]) <= direct.FEW:
+            return {ids[row] for row in direct.asked(self._store, buckets, self._boxes, event)}
+        reading = self._paths.read(event)
+        for bucket in buckets:
+            reading.blocks.extend(bucket.blocks)
+        rows = self._scan(self._store, reading)
         found = {ids[row] for row in rows if row >= 0}
         if len(found) < len(rows):
             holds = asked_once(reading.values)
@@ -104,6 +115,7 @@ class Matcher(Generic[Id]):
         constraints = self._constraints(box, access.settled)
         row = self._free.pop() if self._free else len(self._ids)
         self._ids[row : row + 1] = [id]
+        self._boxes[row : row + 1] = [box]
         record = self._store.add_record(row, constraints)
         doubts = [self._checks.acquire(c.column, c.subject) for c in constraints if c.spans.doubt in UNSETTLED]
         if doubts:
@@ -122,7 +134,7 @@ class Matcher(Generic[Id]):
             self._checks.release(check)
         for column in self._store.remove_record(record):
             self._paths.release(column)
-        self._ids[row] = None
+        self._ids[row] = self._boxes[row] = None
         self._free.append(row)
 
     def _constraints(self, box: Box, settled: Path | None) -> list[Constraint]:
@@ -146,7 +158,7 @@ class Matcher(Generic[Id]):
             if node is not None:
                 buckets = max(buckets, len(node.buckets))
                 if key in node.buckets:
-                    heads += len(node.buckets[key])
+                    heads += node.buckets[key].size
         return heads, -buckets
 
 

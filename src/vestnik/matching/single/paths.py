@@ -1,7 +1,7 @@
-"""The paths that filters name, and one pass over an event that reads them all.
+"""The paths that filters name: the buckets that the values there lead to, and one pass over an event that reads all.
 
 A path has a column for each view of it that a record speaks of. The pass gives the codes and the values of an event by
-column, and the blocks that its values lead to.
+column.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ FALSE: Final = _Truth()
 TRUE: Final = _Truth()
 _KEYS = {codes.NULL: None, codes.FALSE: FALSE, codes.TRUE: TRUE, codes.MAP: MISSING, codes.LIST: MISSING}
 """Keys by code; that of a map or a list is in no bucket."""
+
+_OWN_KEYS = frozenset({str, int, float})
+_MAP = codes.MAP
 
 VIEWS = 3
 UNUSED = 0
@@ -73,6 +76,8 @@ class Paths:
     def __init__(self) -> None:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
+        self._by_name: dict[Step, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
+        self._by_path: dict[Steps, dict[Any, Bucket]] = {}  # those of all others
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
         self._free: set[int] = set()
@@ -100,11 +105,22 @@ class Paths:
         bucket = buckets.get(key)
         if bucket is None:
             bucket = buckets[key] = Bucket(path, key)
+            if _is_name(path):
+                self._by_name[path[1]] = buckets
+            else:
+                self._by_path[path] = buckets
         return bucket
 
     def drop_bucket(self, bucket: Bucket) -> None:
-        del self.node(bucket.path).buckets[bucket.key]
-        self._prune(bucket.path)
+        path = bucket.path
+        buckets = self.node(path).buckets
+        del buckets[bucket.key]
+        if not buckets:
+            if _is_name(path):
+                del self._by_name[path[1]]
+            else:
+                del self._by_path[path]
+        self._prune(path)
 
     def _prune(self, path: Steps) -> None:
         """Drop what is idle of `path`, from its end upwards."""
@@ -154,8 +170,24 @@ class Paths:
             self._users.append(0)
         return column
 
+    def reached(self, event: Event) -> list[Bucket]:
+        """The buckets that the values of `event` lead to."""
+        found: list[Bucket] = []
+        data = event.data
+        by_name = self._by_name
+        for name in by_name if len(by_name) < len(data) else data:
+            if name in data and name in by_name:
+                value, buckets = data[name], by_name[name]  # type: ignore[index]  # a name
+                bucket = buckets.get(value if type(value) in _OWN_KEYS else _key(value))
+                if bucket is not None:
+                    found.append(bucket)
+        for path, buckets in self._by_path.items():
+            keys = dict.fromkeys([_key(value) for value in _values(event, path)])
+            found += [buckets[key] for key in keys if key in buckets]
+        return found
+
     def read(self, event: Event) -> Reading:
-        """What filters ask about in `event`."""
+        """What filters ask about in `event`, with no blocks to look into yet."""
         reading = Reading([codes.MISSING] * len(self._columns), [MISSING] * len(self._columns), bytearray(), [])
         for name, node in self._envelope.items():
             value = getattr(event, name)  # type: ignore[arg-type]  # the envelope has no elements
@@ -165,12 +197,39 @@ class Paths:
         return reading
 
 
+def _key(value: Any) -> Any:
+    """What a value is filed under; what is neither a number nor a string nor a single value is in no bucket."""
+    return value if type(value) in _OWN_KEYS else _KEYS[code_of_other(value)]
+
+
+def _is_name(path: Steps) -> bool:
+    return len(path) == 2 and path[0] == DATA and path[1] is not EACH
+
+
+def _values(event: Event, path: Steps) -> list[Any]:
+    """The values at a path, which are many where it leads through lists."""
+    if path[0] == DATA:
+        return _below(event.data, path[1:])
+    value = getattr(event, path[0])  # type: ignore[arg-type]  # the envelope has no elements
+    return [] if value is None else _below(value, path[1:])
+
+
+def _below(value: Any, path: Steps) -> list[Any]:
+    for position, step in enumerate(path):
+        if step is EACH:
+            elements = value if isinstance(value, list) else ()
+            return [inner for element in elements for inner in _below(element, path[position + 1 :])]
+        if not isinstance(value, dict) or step not in value:
+            return []
+        value = value[step]
+    return [value]
+
+
 def _visit(node: Node, value: Any, into: Reading) -> None:
     """Read `value`, which is at `node`, and what is below it."""
-    codes, values, text, blocks = into
+    codes, values, text, _ = into
     forward, backward, content = node.columns
     of = type(value)
-    key = value
     if of is str:
         codes[forward], codes[backward], data = string_codes(value)
         if content:
@@ -181,24 +240,10 @@ def _visit(node: Node, value: Any, into: Reading) -> None:
             code = number_code(value)
         else:
             code = code_of_other(value)
-            key = _KEYS[code]
-            if node.children:
-                _visit_below(node, value, into)
+            if code == _MAP and node.children:
+                _visit_children(node.children, value, into)
         codes[forward] = codes[backward] = code
     values[forward] = values[backward] = value
-    if key in node.buckets:
-        blocks += node.buckets[key].blocks
-
-
-def _visit_below(node: Node, value: Any, into: Reading) -> None:
-    """Read what is in a map or a list."""
-    if isinstance(value, dict):
-        _visit_children(node.children, value, into)
-    elif EACH in node.children and isinstance(value, list):
-        each, reached = node.children[EACH], into._replace(blocks=[])
-        for element in value:
-            _visit(each, element, reached)
-        into.blocks.extend(dict.fromkeys(reached.blocks))
 
 
 def _visit_children(children: dict[Step, Node], value: dict[Any, Any], into: Reading) -> None:
