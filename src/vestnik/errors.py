@@ -14,6 +14,7 @@ VestnikError
 ├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
 ├── Disconnected             there is no connection to a broker: what could not be done
 ├── NotAccepted              a broker refused what it was asked for: what, and why
+├── InvalidRequest           what came over HTTP and cannot be used: why, and where in it
 ├── InvalidFrame             bytes from another process that are no message: why
 ├── InvalidScenario          a scenario that cannot be simulated: what is wrong, and where in it
 ├── JournalError
@@ -155,12 +156,23 @@ class Disconnected(VestnikError):
 
 
 class NotAccepted(VestnikError):
-    """A broker refused `what`: `reason`."""
+    """A broker refused `what`: `reason`. Of several events, `refused` are those it refused, by id, each with why."""
 
-    def __init__(self, what: str, reason: str) -> None:
+    def __init__(self, what: str, reason: str, refused: tuple[tuple[str, str], ...] = ()) -> None:
         self.what = what
         self.reason = reason
+        self.refused = refused
         super().__init__(f"{what} was refused: {reason}")
+
+
+class InvalidRequest(VestnikError):
+    """What came over HTTP cannot be used: `reason`, at `where` in it (empty for the whole). `status` answers it."""
+
+    def __init__(self, reason: str, where: str = "", status: int = 400) -> None:
+        self.reason = reason
+        self.where = where
+        self.status = status
+        super().__init__(f"{where}: {reason}" if where else reason)
 
 
 class InvalidFrame(VestnikError):

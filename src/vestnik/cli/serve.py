@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from vestnik.cli.edge import behind_gateway
 from vestnik.cli.loops import run
 from vestnik.cli.settings import found_settings, settings_options
 from vestnik.server.configuration import settings_of
@@ -34,5 +35,10 @@ async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in ENDS:
         loop.add_signal_handler(number, ended.set)
-    async with Broker(settings, lambda text: click.echo(text, err=True)):
+    broker = Broker(settings, _say)
+    async with broker if settings.http is None else behind_gateway(broker, settings.http, _say):
         await ended.wait()
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -35,6 +35,9 @@ OPTIONS = (
     click.option(
         "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write what happens here, for vestnik check."
     ),
+    click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),
+    click.option("--origin", multiple=True, metavar="URL", help="A site whose pages may use --http; may be repeated."),
+    click.option("--sink", multiple=True, metavar="HOST", help="A host that webhooks may push to; may be repeated."),
     click.option(
         "--config",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -54,8 +57,9 @@ def found_settings(config: Path | None, given: dict[str, Any]) -> dict[str, Foun
     """The settings, by what was given on the command line, in the environment and in a file."""
     file = config or (Path(os.environ[CONFIG]) if os.environ.get(CONFIG) else None)
     flags = {name: value for name, value in given.items() if value is not None and value != ()}
-    if "listen" in flags:
-        flags["listen"] = read_address(flags["listen"])
+    for name in ("listen", "http"):
+        if name in flags:
+            flags[name] = read_address(flags[name])
     if "join" in flags:
         flags["join"] = tuple(dict.fromkeys(map(read_address, flags["join"])))
     return gather(flags, os.environ, file, name=f"broker-{secrets.token_hex(4)}")

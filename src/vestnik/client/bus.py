@@ -112,7 +112,8 @@ class Bus:
         refused = [refusal for done in await asyncio.gather(*answers) for refusal in done.refused]
         if refused:
             reasons = "; ".join(f"{refusal.id}: {refusal.reason}" for refusal in refused)
-            raise NotAccepted(f"{len(refused)} of {len(given)} events", reasons)
+            pairs = tuple([(refusal.id, refusal.reason) for refusal in refused])
+            raise NotAccepted(f"{len(refused)} of {len(given)} events", reasons, pairs)
 
     # --- subscribing ---
 

@@ -98,7 +98,7 @@ def _of_text(name: str, kind: Any, text: str, where: str) -> Any:
 
 def _addresses(kind: Any, value: Any) -> Any:
     """Addresses are written as text."""
-    if kind is Address:
+    if kind in (Address, Address | None):
         return _address(value)
     if kind == tuple[Address, ...] and isinstance(value, list):
         return list(dict.fromkeys(map(_address, value)))

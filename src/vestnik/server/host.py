@@ -165,6 +165,11 @@ class BrokerHost:
     def guests(self) -> list[Guest]:
         return list(self._guests.values())
 
+    def is_linked(self, end: End) -> bool:
+        """Whether a neighbour is at the other end."""
+        guest = self._guests.get(end)
+        return guest is not None and guest.is_broker
+
     def close(self) -> None:
         """End all connections, after what was sent is out."""
         self._pulse.cancel()

@@ -21,6 +21,7 @@ from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.addresses import Address
+from vestnik.transport.ends import End
 from vestnik.transport.tcp import address, dial, listen
 
 SLOWEST_RETRY: Final = 5.0
@@ -46,6 +47,7 @@ class Broker:
         self.address = ""  # where it listens
         self._server: asyncio.Server | None = None
         self._joins: dict[Address, asyncio.Task[None]] = {}
+        self._ends: dict[Address, End] = {}  # of the links that it makes
         self._store: JournalStore | None = None
         self._trace: TraceFile | None = None
 
@@ -116,13 +118,19 @@ class Broker:
         if self._trace is not None:
             self._trace.close()
 
+    @property
+    def missing(self) -> list[Address]:
+        """The neighbours that it is to join and is not linked with."""
+        return [at for at in self._joins if at not in self._ends or not self.host.is_linked(self._ends[at])]
+
     async def _join(self, at: Address) -> None:
         """Keep the link to a neighbour; less and less often try to make it while it does not last."""
         pause, said = 0.0, ""
         while True:
             begun = time.monotonic()
             try:
-                code, reason = await self.host.greet(await dial(self.host, *at, limits=None))
+                self._ends[at] = await dial(self.host, *at, limits=None)
+                code, reason = await self.host.greet(self._ends[at])
             except OSError as error:
                 text = f"cannot join {at}: {error.strerror or error}; trying again"
             else:

@@ -20,6 +20,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
     folder `data`; what happens it writes to the file `trace`.
+
+    At `http` it also has a gateway: pages of the sites `origin` may use it, and it pushes to the hosts `sink`.
     """
 
     name: str
@@ -32,6 +34,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     lease: float = 60.0
     sweep: float = 5.0
     trace: Path | None = None
+    http: Address | None = None
+    origin: tuple[str, ...] = ()
+    sink: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         make_strategy(self.routing)
@@ -39,8 +44,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("routing", f"{self.routing} needs a root, which brokers that join freely have not")
         if self.role not in ROLES:
             raise InvalidSetting("role", f"is one of {', '.join(ROLES)}, not {self.role}")
-        if not is_loopback(self.listen.host):
-            raise InvalidSetting("listen", f"{self.listen.host} can be reached by others, and there is no security yet")
+        for name, at in (("listen", self.listen), ("http", self.http)):
+            if at is not None and not is_loopback(at.host):
+                raise InvalidSetting(name, f"{at.host} can be reached by others, and there is no security yet")
         if not self.name:
             raise InvalidSetting("name", "must not be empty")
         if not 0 < self.sweep < self.lease < float("inf"):

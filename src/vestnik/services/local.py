@@ -15,6 +15,16 @@ from vestnik.transport.memory import pair
 HERE = "this process"
 
 
+def within(broker: Broker, *, name: str | None = None, token: str | None = None) -> Bus:
+    """A client of a broker in this process, for `async with`."""
+
+    async def reach(receiver: Receiver) -> End:
+        end, _ = pair(receiver, broker.host, (name or "a client in this process", broker.settings.name))
+        return end
+
+    return Bus(reach, HERE, name=name, token=token)
+
+
 class LocalBus(Bus):
     """A client of a broker of its own, for one process or for tests; `client` gives it further clients.
 
@@ -38,7 +48,7 @@ class LocalBus(Bus):
 
     def client(self, name: str | None = None) -> Bus:
         """Another client of the same broker, for `async with`."""
-        return Bus(self._reach, HERE, name=name)
+        return within(self._broker, name=name)
 
     async def __aenter__(self) -> Self:
         await self._broker.__aenter__()

@@ -1,0 +1,46 @@
+"""A broker with a gateway in its process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from vestnik.errors import MissingExtra
+from vestnik.server.process import Broker
+from vestnik.services.local import within
+from vestnik.transport.addresses import Address
+
+
+def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) -> AbstractAsyncContextManager[None]:
+    """Let a broker run, and its gateway at `listen`; `say` is told where that is."""
+    try:
+        from vestnik.gateway.app import Gateway
+        from vestnik.gateway.server import GatewayServer
+        from vestnik.gateway.settings import GatewaySettings
+    except ModuleNotFoundError as error:
+        raise MissingExtra("serving HTTP", "web") from error
+
+    def missing() -> list[str]:
+        return [f"the link to {at}" for at in broker.missing]
+
+    settings = GatewaySettings(origins=broker.settings.origin, sinks=broker.settings.sink)
+    gateway = Gateway(
+        lambda token: within(broker, token=token), settings, missing=missing, readings=lambda: _readings(broker)
+    )
+
+    @asynccontextmanager
+    async def both() -> AsyncIterator[None]:
+        async with broker, GatewayServer(gateway, listen) as server:
+            say(f"http on {server.address}")
+            yield
+
+    return both()
+
+
+def _readings(broker: Broker) -> Mapping[str, float]:
+    guests, clients = broker.host.guests, broker.host.core.clients.values()
+    return {
+        "broker_neighbours": sum(guest.is_broker for guest in guests),
+        "broker_clients": sum(not guest.is_broker for guest in guests),
+        "broker_subscriptions": sum(len(client.subscriptions) for client in clients),
+    }

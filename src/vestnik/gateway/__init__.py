@@ -1,0 +1,1 @@
+"""A web edge: what clients do, over HTTP and WebSocket."""

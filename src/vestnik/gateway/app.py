@@ -1,0 +1,101 @@
+"""The gateway as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Self
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from vestnik.gateway.answers import HANDLERS, answer
+from vestnik.gateway.doors import Doorkeeper
+from vestnik.gateway.encoding import Encoder
+from vestnik.gateway.metrics import CONTENT_TYPE, Metrics, Readings
+from vestnik.gateway.openapi import DESCRIPTION
+from vestnik.gateway.publishing import Publishing
+from vestnik.gateway.sessions import Connect, Sessions
+from vestnik.gateway.settings import GatewaySettings
+from vestnik.gateway.sockets import Sockets
+from vestnik.gateway.sse import EventSource
+from vestnik.gateway.webhooks import Webhooks
+
+Missing = Callable[[], Iterable[str]]
+"""What a broker still waits for before it is ready, in words."""
+
+_NOT_READY: Final = 503
+
+
+class Gateway:
+    """What clients do, over HTTP and WebSocket. Enter it to let it run, and give it to an ASGI server meanwhile.
+
+    `connect` makes a client of the broker, wherever that is. `missing` says what it waits for until it is ready, and
+    `readings` what else is measured.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        settings: GatewaySettings | None = None,
+        *,
+        missing: Missing = lambda: (),
+        readings: Readings = dict,
+    ) -> None:
+        self.settings = settings = settings or GatewaySettings()
+        encoder, self._metrics = Encoder(), Metrics(readings)
+        self._missing = missing
+        self._sessions = Sessions(connect, settings.connections)
+        self._sockets = Sockets(connect, encoder, self._metrics, settings)
+        self._source = EventSource(connect, encoder, self._metrics, settings)
+        self._webhooks = Webhooks(connect, encoder, self._metrics, settings)
+        publishing = Publishing(self._sessions, self._metrics, settings.largest, settings.patience)
+        self.routes: Final = [
+            Route("/events", self._source.get, methods=["GET"]),
+            Route("/events", publishing.post, methods=["POST"]),
+            Route("/subscriptions", self._webhooks.list, methods=["GET"]),
+            Route("/subscriptions", self._webhooks.post, methods=["POST"]),
+            Route("/subscriptions/{id}", self._webhooks.get, methods=["GET"]),
+            Route("/subscriptions/{id}", self._webhooks.delete, methods=["DELETE"]),
+            Route("/metrics", self._measure, methods=["GET"]),
+            Route("/healthz", _is_alive, methods=["GET"]),
+            Route("/readyz", self._is_ready, methods=["GET"]),
+            Route("/openapi.json", _describe, methods=["GET"]),
+            WebSocketRoute("/ws", self._sockets.talk),
+        ]
+        inside = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+        self._application = Doorkeeper(inside, settings.origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stop()
+        await self._webhooks.close()
+        await self._source.streams.close()
+        await self._sessions.close()
+
+    def stop(self) -> None:
+        """Let all streams and sockets end."""
+        self._sockets.stop()
+        self._source.streams.stop()
+
+    async def _measure(self, _: Request) -> Response:
+        return Response(self._metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+    async def _is_ready(self, _: Request) -> Response:
+        waits = list(self._missing())
+        return answer({"ready": not waits, "waits": waits}, _NOT_READY if waits else 200)
+
+
+async def _is_alive(_: Request) -> Response:
+    return answer({"alive": True})
+
+
+async def _describe(_: Request) -> Response:
+    return answer(DESCRIPTION)

@@ -1,0 +1,77 @@
+"""What is in a request: its body, within a limit, its token, and its parameters."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from vestnik.errors import InvalidEvent, InvalidRequest, VestnikError
+from vestnik.model.strict_json import read_json
+from vestnik.wire.replays import Replay
+
+Shape = TypeVar("Shape")
+
+
+async def read_body(request: Request, largest: int) -> bytes:
+    """The whole body; of one that is too large no more is read than is allowed."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > largest:
+            raise InvalidRequest(f"the body is too large: at most {largest:,} bytes are read", status=413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_token(headers: Headers) -> str | None:
+    """The token in `Authorization: Bearer TOKEN`."""
+    given = headers.get("authorization")
+    if given is None:
+        return None
+    kind, _, token = given.partition(" ")
+    if kind.lower() != "bearer" or not token.strip():
+        raise InvalidRequest("only Bearer TOKEN is understood", "authorization", 401)
+    return token.strip()
+
+
+def read_as(shape: type[Shape], text: str | bytes) -> Shape:
+    """JSON text as a value of a type; InvalidRequest, with the place, where it is none."""
+    found: Shape = shaped(shape, read_value(text))
+    return found
+
+
+def read_value(text: str | bytes) -> Any:
+    try:
+        return read_json(text)
+    except InvalidEvent as error:
+        raise InvalidRequest(error.reason, error.path) from None
+
+
+def shaped(shape: Any, value: Any) -> Any:
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at ")
+        raise InvalidRequest(reason, place.strip("`").removeprefix("$").removeprefix(".")) from None
+
+
+def read_replay(text: str) -> Replay:
+    """What `last=10`, `since=TIME`, `latest_by=PATH`, `all`, or some of these with commas in between, ask for."""
+    given: dict[str, Any] = {}
+    for word in text.split(","):
+        name, _, value = word.partition("=")
+        given[name] = True if name == "all" else value
+    if str(given.get("last", "")).isdecimal():
+        given["last"] = int(given["last"])
+    return replay_of(given)
+
+
+def replay_of(given: dict[str, Any]) -> Replay:
+    try:
+        return Replay(**given)
+    except (TypeError, ValueError, VestnikError) as error:
+        raise InvalidRequest(f"all, last=N, since=TIME or latest_by=PATH: {error}", "replay") from None

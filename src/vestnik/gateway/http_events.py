@@ -1,0 +1,102 @@
+"""CloudEvents in HTTP requests: one in headers and body, one in the body, or several in the body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+
+from vestnik.errors import InvalidEvent, InvalidRequest
+from vestnik.model.events import Event
+from vestnik.model.strict_json import read_json
+
+STRUCTURED: Final = "application/cloudevents+json"
+BATCH: Final = "application/cloudevents-batch+json"
+PLAIN: Final = "application/json"
+_PREFIX: Final = "ce-"
+
+Entry: TypeAlias = Event | InvalidEvent
+"""What one of several is: an event, or what is wrong with it."""
+
+
+def read_events(headers: Headers, body: bytes) -> list[Entry]:
+    """The events of a request. InvalidEvent or InvalidRequest where they cannot be told from each other."""
+    kind = content_type(headers)
+    if f"{_PREFIX}specversion" in headers and kind not in (STRUCTURED, BATCH):
+        return [_binary(headers, body)]
+    if kind == STRUCTURED:
+        return [_event(read_json(body), standard=True)]
+    if kind == BATCH:
+        return [_entry(value, standard=True) for value in _list(read_json(body))]
+    if kind == PLAIN:
+        value = read_json(body)
+        return [_entry(each) for each in value] if isinstance(value, list) else [_event(value)]
+    known = f"{STRUCTURED}, {BATCH}, {PLAIN}, or one with ce- headers"
+    raise InvalidRequest(f"{kind or 'nothing'} is not understood; send {known}", "content-type", 415)
+
+
+def content_type(headers: Headers) -> str:
+    """Without parameters; text is UTF-8."""
+    kind, *parameters = [part.strip().lower() for part in headers.get("content-type", "").split(";")]
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name == "charset" and value.strip('"') not in ("utf-8", "us-ascii"):
+            raise InvalidRequest(f"text is UTF-8, not {value}", "content-type", 415)
+    return kind
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidEvent("a batch is a JSON list of events")
+    return value
+
+
+def _entry(value: Any, *, standard: bool = False) -> Entry:
+    try:
+        return _event(value, standard=standard)
+    except InvalidEvent as error:
+        return error
+
+
+def _event(value: Any, *, standard: bool = False) -> Event:
+    if standard and isinstance(value, Mapping) and "specversion" not in value:
+        raise InvalidEvent("is required", "specversion")
+    return Event.from_dict(value)
+
+
+def _binary(headers: Headers, body: bytes) -> Event:
+    """An event whose attributes are headers."""
+    attributes: dict[str, Any] = {}
+    for header, value in headers.items():
+        if header.startswith(_PREFIX):
+            name = header.removeprefix(_PREFIX)
+            if name in attributes or name in ("data", "datacontenttype"):
+                raise InvalidEvent("is there twice, or is no header", header)
+            attributes[name] = _text(value, header)
+    if "priority" in attributes:
+        attributes["priority"] = _integer(attributes["priority"], f"{_PREFIX}priority")
+    if body:
+        kind = content_type(headers)
+        if kind != PLAIN and not kind.endswith("+json"):
+            raise InvalidEvent("data must be JSON", "content-type")
+        attributes["data"] = read_json(body)
+    return Event.from_dict(attributes)
+
+
+def _text(value: str, header: str) -> str:
+    if not value.isascii():
+        raise InvalidEvent("what is not ASCII is written with percent signs", header)
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+    try:
+        return unquote(value, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidEvent("what is written with percent signs is not UTF-8", header) from None
+
+
+def _integer(value: str, header: str) -> int:
+    if not value.isdecimal():
+        raise InvalidEvent(f"an integer, not {value}", header)
+    return int(value)

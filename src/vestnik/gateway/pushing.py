@@ -1,0 +1,128 @@
+"""Pushing what a subscription gets to a sink: in order, and each again until the sink has taken it."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import random
+import time
+from typing import Final, Literal, TypeAlias
+
+import h11
+
+from vestnik.client.notifications import Gap, Notification
+from vestnik.client.subscriptions import Subscription
+from vestnik.errors import Disconnected, VestnikError
+from vestnik.gateway.encoding import Encoder
+from vestnik.gateway.handshake import reason_of
+from vestnik.gateway.http_events import STRUCTURED
+from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.sinks import Sink, ask
+from vestnik.model.events import Event
+
+GAP: Final = "vestnik.gap"
+"""The type of the event by which a sink is told that some are lost."""
+FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH = 0.5, 60.0, 3600.0
+"""Seconds before something is tried again: at first, later, and where the sink says for how long."""
+GONE: Final = 410
+UNWANTED: Final = frozenset({400, 413, 415, 422})
+"""With these a sink says that it will never take this event."""
+
+Verdict: TypeAlias = Literal["taken", "unwanted"]
+
+
+class Push:
+    """One subscription and its sink. What is not taken yet waits in the subscription, which has a bound."""
+
+    def __init__(
+        self, id: str, subscription: Subscription, sink: Sink, token: str | None, rate: float, encoder: Encoder
+    ) -> None:
+        self.id = id
+        self.sink = sink
+        self.delivered = self.refused = self.lost = 0
+        self.failing = ""  # why the last attempt failed; empty where it did not
+        self.ended = ""  # why nothing is pushed any more
+        self._subscription = subscription
+        self._token = token
+        self._interval = 60.0 / rate
+        self._encoder = encoder
+        self._unwanted = 0  # events that the sink did not want since the last that it took
+
+    @property
+    def filter(self) -> str:
+        return str(self._subscription.filter)
+
+    async def run(self, metrics: Metrics) -> None:
+        """Until the subscription ends, or the sink is gone for good."""
+        try:
+            async for notification in self._subscription:
+                gap = self._gap(notification)
+                if gap is not None:
+                    metrics.lost.labels("webhook").inc(gap.lost or 0)
+                    await self._deliver(_gap_text(gap, self.id), metrics)
+                verdict = await self._deliver(self._encoder.text(notification.event), metrics)
+                if verdict == "taken":
+                    self.delivered += 1
+                    metrics.delivered.labels("webhook").inc()
+                else:
+                    self.refused += 1
+                    self._unwanted += 1
+            self.ended = "the subscription is over"
+        except VestnikError as error:
+            self.ended = str(error)
+
+    def _gap(self, notification: Notification) -> Gap | None:
+        gap = notification.gap
+        if self._unwanted and gap is None:
+            gap = Gap(self._unwanted, "the sink refused them")
+        elif self._unwanted and gap is not None:
+            gap = Gap(None if gap.lost is None else gap.lost + self._unwanted, f"{gap.reason}; others the sink refused")
+        if gap is not None:
+            self.lost += gap.lost or 0
+            self._unwanted = 0
+        return gap
+
+    async def _deliver(self, text: bytes, metrics: Metrics) -> Verdict:
+        """Try until the sink has taken it, or says that it never will. Disconnected where it is gone for good."""
+        pause = FIRST_PAUSE
+        while True:
+            begun = time.monotonic()
+            status, wish = await self._attempt(text)
+            took = 200 <= status < 300
+            metrics.attempts.labels("taken" if took else "failed").inc()
+            if status == GONE:
+                raise Disconnected("the sink is gone: it answered 410")
+            if took or status in UNWANTED:
+                await asyncio.sleep(max(0.0, begun + self._interval - time.monotonic()))
+                return "taken" if took else "unwanted"
+            await asyncio.sleep(max(pause * random.uniform(0.5, 1.0), wish, self._interval))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _attempt(self, text: bytes) -> tuple[int, float]:
+        """What the sink answered, 0 for nothing, and for how long it wants to be left alone."""
+        try:
+            answer = await ask(self.sink, "POST", self._headers(), text)
+        except (OSError, h11.RemoteProtocolError) as error:
+            self.failing = reason_of(error)
+            return 0, 0.0
+        self.failing = "" if 200 <= answer.status < 300 else f"the sink answered {answer.status}"
+        return answer.status, _wish(answer.headers.get("retry-after", "").strip())
+
+    def _headers(self) -> dict[str, str]:
+        permission = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
+        return {"content-type": f"{STRUCTURED}; charset=utf-8", **permission}
+
+
+def _gap_text(gap: Gap, id: str) -> bytes:
+    return Event(GAP, {"lost": gap.lost, "reason": gap.reason}, source=f"subscriptions/{id}").to_json().encode()
+
+
+def _wish(text: str) -> float:
+    """The seconds of a Retry-After."""
+    if text.isdecimal():
+        return min(float(text), LONGEST_WISH)
+    try:
+        at = email.utils.parsedate_to_datetime(text).timestamp() if text else 0.0
+    except ValueError:
+        return 0.0
+    return min(max(0.0, at - time.time()), LONGEST_WISH)

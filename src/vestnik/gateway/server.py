@@ -1,0 +1,82 @@
+"""A gateway that listens."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import uvicorn
+
+from vestnik.errors import CannotListen
+from vestnik.gateway.app import Gateway
+from vestnik.transport.addresses import Address
+from vestnik.transport.tcp import address
+
+_LEAVE_WITHIN, _ABORT_WITHIN = 0.7, 1
+"""Seconds in which connections have to end, and in which those that were cut off have to."""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process that it is part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class GatewayServer:
+    """Enter it to let a gateway be reached at `listen`; CannotListen where that cannot be."""
+
+    def __init__(self, gateway: Gateway, listen: Address) -> None:
+        self.address = ""  # where it listens
+        self._gateway = gateway
+        self._listen = listen
+        config = uvicorn.Config(
+            gateway,
+            loop="none",
+            ws="websockets-sansio",
+            ws_max_size=gateway.settings.largest,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_ABORT_WITHIN,
+        )
+        self._server = _Server(config)
+
+    async def __aenter__(self) -> Self:
+        listening = _listening(self._listen)
+        self.address = address(listening.getsockname())
+        await self._gateway.__aenter__()
+        self._serving = asyncio.create_task(self._server.serve([listening]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._gateway.stop()
+        self._server.should_exit = True
+        await asyncio.wait([self._serving], timeout=_LEAVE_WITHIN)
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        await self._serving
+        await self._gateway.__aexit__()
+
+
+def _listening(at: Address) -> socket.socket:
+    """A socket that is known to be TCP: asyncio sends small answers at once only then, and 40 ms later otherwise."""
+    family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(tuple(at))
+        made.listen()
+    except OSError as error:
+        made.close()
+        raise CannotListen(
+            str(at), f"{error.strerror or error}; choose another port, or 0 for any that is free"
+        ) from None
+    return made

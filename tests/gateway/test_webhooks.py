@@ -1,0 +1,213 @@
+"""Webhooks: a real sink on this machine is pushed to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.webs import SinkServer, World, quote, until, until_measured, world
+from vestnik.gateway import pushing
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushing, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(pushing, "LONGEST_PAUSE", 0.05)
+
+
+async def made(here: World, sink: SinkServer, wanted: str = "EXISTS price", **more: Any) -> str:
+    """The path of a new webhook."""
+    answer = await here.http.post("/subscriptions", json={"filter": wanted, "sink": sink.url, **more})
+    assert answer.status_code == 201, answer.text
+    return str(answer.headers["location"])
+
+
+async def test_events_are_pushed_in_order() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink, "price > 10", token="for the sink")
+        asked = sink.got.pop()
+        assert (asked.method, asked.headers["webhook-request-origin"]) == ("OPTIONS", "vestnik")
+        await here.bus.publish_many([quote(5), *(quote(price, source="feed") for price in range(11, 31))])
+        await until(lambda: len(sink.got) == 20)
+        assert sink.prices == list(range(11, 31))
+        first = sink.got[0]
+        assert first.headers["content-type"] == "application/cloudevents+json; charset=utf-8"
+        assert (first.headers["authorization"], first.body["source"]) == ("Bearer for the sink", "feed")
+        await until_measured(here.http, 'vestnik_gateway_notifications_delivered_total{way="webhook"}', 20)
+        said = (await here.http.get(path)).json()
+        assert (said["state"], said["delivered"], said["filter"]) == ("active", 20, "price > 10")
+        assert "for the sink" not in str(said)
+
+
+async def test_a_sink_that_was_away_gets_everything() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink)
+        await here.bus.publish(quote(1))
+        await until(lambda: sink.prices == [1])
+        await sink.stop()
+        await here.bus.publish_many([quote(2), quote(3)])
+        await until_measured(here.http, 'vestnik_gateway_webhook_attempts_total{outcome="failed"}', 2)
+        said = (await here.http.get(path)).json()
+        assert said["state"] == "failing" and said["reason"]
+        await sink.start()
+        await until(lambda: sink.prices == [1, 2, 3])
+
+
+@pytest.mark.parametrize("status", [500, 429, 302, 404])
+async def test_what_a_sink_does_not_take_is_tried_again(status: int) -> None:
+    async with world() as here, SinkServer() as sink:
+        await made(here, sink)
+        sink.status = status
+        await here.bus.publish_many([quote(1), quote(2)])
+        await until(lambda: len(sink.prices) >= 3)
+        assert set(sink.prices) == {1}
+        sink.status = 204
+        await until(lambda: sink.prices[-1] == 2)
+
+
+async def test_a_sink_that_wants_to_be_left_alone_is() -> None:
+    async with world() as here, SinkServer() as sink:
+        await made(here, sink)
+        sink.status, sink.more = 503, {"retry-after": "1000"}
+        await here.bus.publish(quote(1))
+        await until_measured(here.http, 'vestnik_gateway_webhook_attempts_total{outcome="failed"}', 1)
+        sink.status = 200
+        for _ in range(20):
+            await here.http.get("/healthz")
+        assert sink.prices == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("", 0, 0), ("7", 7, 7), ("99999999", 3600, 3600), ("soon", 0, 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0)],
+)
+def test_the_wishes_of_a_sink(text: str, least: float, most: float) -> None:
+    assert least <= pushing._wish(text) <= most
+
+
+async def test_an_event_that_the_sink_refuses_is_passed_over_and_told() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink)
+        sink.status = 422
+        await here.bus.publish(quote(1))
+        await until(lambda: len(sink.prices) == 1)
+        sink.status = 200
+        await here.bus.publish(quote(2))
+        await until(lambda: sink.prices == [1, 2])
+        gap = sink.got[-2].body
+        assert (gap["type"], gap["data"]) == ("vestnik.gap", {"lost": 1, "reason": "the sink refused them"})
+        await until_measured(here.http, 'vestnik_gateway_notifications_delivered_total{way="webhook"}', 1)
+        said = (await here.http.get(path)).json()
+        assert (said["delivered"], said["refused"], said["lost"]) == (1, 1, 1)
+
+
+async def test_a_sink_that_is_gone_ends_the_subscription() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink)
+        sink.status = 410
+        await here.bus.publish(quote(1))
+        await until(lambda: len(here.broker.host.guests) == 1)
+        said = (await here.http.get(path)).json()
+        assert said["state"] == "ended" and "410" in said["reason"]
+        assert (await here.http.delete(path)).status_code == 204
+
+
+async def test_a_webhook_is_listed_and_deleted() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink)
+        assert [one["sink"] for one in (await here.http.get("/subscriptions")).json()] == [sink.url]
+        assert (await here.http.delete(path)).status_code == 204
+        assert (await here.http.get("/subscriptions")).json() == []
+        assert [(await here.http.get(path)).status_code, (await here.http.delete(path)).status_code] == [404, 404]
+        assert len(here.broker.host.guests) == 1
+
+
+async def test_a_webhook_is_for_who_made_it() -> None:
+    async with world() as here, SinkServer() as sink:
+        path = await made(here, sink)
+        other = {"authorization": "Bearer other"}
+        assert (await here.http.get("/subscriptions", headers=other)).json() == []
+        assert (await here.http.delete(path, headers=other)).status_code == 404
+        assert (await here.http.get(path)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "where", "reason"),
+    [
+        ({"filter": "a = 1"}, 400, "", "sink"),
+        ({"filter": "a = 1", "sink": 5}, 400, "sink", "str"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "mode": "x"}, 400, "", "mode"),
+        ({"filter": "a >", "sink": "http://127.0.0.1:1/"}, 400, "filter", "column"),
+        ({"filter": "a = 1", "sink": "ftp://127.0.0.1/"}, 400, "sink", "ftp"),
+        ({"filter": "a = 1", "sink": "file:///etc/passwd"}, 400, "sink", "file"),
+        ({"filter": "a = 1", "sink": "http:///x"}, 400, "sink", "host"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:99999/"}, 400, "sink", "ort"),
+        ({"filter": "a = 1", "sink": "http://u:p@127.0.0.1/"}, 400, "sink", "user"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1/a b"}, 400, "sink", "spaces"),
+        ({"filter": "a = 1", "sink": "http://example.org/"}, 403, "sink", "example.org"),
+        ({"filter": "a = 1", "sink": "http://169.254.1.1/"}, 403, "sink", "169.254.1.1"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/"}, 422, "sink", "could not be asked"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "replay": "x"}, 400, "replay", "last=N"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "token": "a\nb"}, 400, "token", "ASCII"),
+    ],
+)
+@pytest.mark.asyncio(loop_scope="session")
+async def test_wrong_webhooks_are_refused(
+    shared: World, wanted: dict[str, Any], status: int, where: str, reason: str
+) -> None:
+    answer = await shared.http.post("/subscriptions", json=wanted)
+    assert (answer.status_code, answer.json().get("where", "")) == (status, where)
+    assert reason in answer.json()["error"]
+
+
+@pytest.mark.parametrize(("allowed", "fits"), [("*", True), ("vestnik", True), ("", False), ("other", False)])
+async def test_a_sink_must_agree(allowed: str, fits: bool) -> None:
+    async with world() as here, SinkServer() as sink:
+        sink.allowed = allowed
+        answer = await here.http.post("/subscriptions", json={"filter": "a = 1", "sink": sink.url})
+        assert answer.status_code == (201 if fits else 422)
+        assert fits or "did not agree" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(("rate", "status"), [("*", 201), ("600", 201), ("many", 422), ("0", 422)])
+async def test_a_sink_may_allow_a_rate(rate: str, status: int) -> None:
+    async with world() as here, SinkServer() as sink:
+        sink.more = {"WebHook-Allowed-Rate": rate}
+        answer = await here.http.post("/subscriptions", json={"filter": "a = 1", "sink": sink.url})
+        assert answer.status_code == status
+
+
+async def test_a_host_may_be_allowed() -> None:
+    async with world(sinks=("example.invalid",)) as here:
+        wanted = {"filter": "a = 1", "sink": "http://example.invalid/"}
+        answer = await here.http.post("/subscriptions", json=wanted)
+        assert answer.status_code == 422 and "could not be asked" in answer.json()["error"]
+
+
+async def test_there_are_only_so_many_webhooks() -> None:
+    async with world(webhooks=1) as here, SinkServer() as sink:
+        path = await made(here, sink)
+        answer = await here.http.post("/subscriptions", json={"filter": "a = 1", "sink": sink.url})
+        assert answer.status_code == 503 and "1 webhooks" in answer.json()["error"]
+        await here.http.delete(path)
+        await made(here, sink)
+
+
+async def test_what_is_too_much_for_a_sink_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vestnik.client import bus
+    from vestnik.gateway import webhooks
+
+    monkeypatch.setattr(webhooks, "QUEUE", 2)
+    monkeypatch.setattr(bus, "KEPT", 1)
+    monkeypatch.setattr(bus, "QUEUE", 4)
+    async with world() as here, SinkServer() as sink:
+        await made(here, sink)
+        sink.status = 500
+        await here.bus.publish_many([quote(price) for price in range(20)])
+        await until(lambda: len(sink.prices) >= 2)
+        sink.status = 200
+        await until(lambda: bool(sink.prices) and sink.prices[-1] == 19)
+        taken = sorted(set(sink.prices))
+        lost = sum(one.body["data"]["lost"] for one in sink.got if one.body and one.body["type"] == "vestnik.gap")
+        assert lost > 0 and len(taken) + lost == 20
