@@ -8,7 +8,7 @@ from typing import Any
 
 import vestnik
 from vestnik import Event
-from vestnik.client.bus import Bus
+from vestnik.client.services import ServiceBus
 from vestnik.client.subscriptions import Subscription
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
@@ -23,7 +23,7 @@ def broker(name: str = "b", join: tuple[Broker, ...] = (), **settings: Any) -> B
     return Broker(Settings(name=name, listen=settings.pop("listen", ANYWHERE), join=addresses, **settings))
 
 
-def client(at: Broker, name: str | None = None, **options: Any) -> Bus:
+def client(at: Broker, name: str | None = None, **options: Any) -> ServiceBus:
     return vestnik.connect(at.address, name=name, **options)
 
 

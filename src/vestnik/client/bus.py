@@ -142,7 +142,7 @@ class Bus:
         name = name or f"s{next(self._names)}"
         if name in self._subscriptions:
             raise ValueError(f"this client has a subscription {name}; change it, or choose another name")
-        made = Subscription(self, name, _filter(wanted), queue, overflow, handback)
+        made = Subscription(self, name, as_filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
         keep, now = KEPT * max(queue, QUEUE), time.time()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
@@ -156,7 +156,8 @@ class Bus:
             self.give_up(made)
             raise
         if callback is not None:
-            self._calls[name] = asyncio.create_task(_call(made, callback))
+            calling = self._calls[name] = asyncio.create_task(_call(made, callback))
+            calling.add_done_callback(lambda _: self._calls.get(name) is calling and self._calls.pop(name))
         return made
 
     async def unsubscribe(self, subscription: Subscription) -> None:
@@ -171,7 +172,7 @@ class Bus:
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
         """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated."""
         self._line.check("change")
-        found, name = _filter(wanted), subscription.name
+        found, name = as_filter(wanted), subscription.name
         await self._ask(("subscription", name), self._session.change(name, found, time.time()))
         subscription.filter = found
 
@@ -183,9 +184,11 @@ class Bus:
         if self._subscriptions.get(subscription.name) is subscription:
             self._line.do(self._session.unpause(subscription.name, time.time()))
 
-    def give_up(self, subscription: Subscription) -> None:
+    def give_up(self, subscription: Subscription, reason: VestnikError | None = None) -> None:
         """End a subscription without waiting for an answer."""
-        if self._subscriptions.pop(subscription.name, None) is not None:
+        if self._subscriptions.get(subscription.name) is subscription:
+            del self._subscriptions[subscription.name]
+            subscription.end(reason)
             self._line.do(self._session.unsubscribe(subscription.name, time.time()))
 
     # --- the past ---
@@ -196,7 +199,7 @@ class Bus:
         """Past events that the broker has stored, the newest `limit` of those that are wanted, oldest first."""
         self._line.check("fetch")
         replay = Replay(last=limit, since=since, latest_by=latest_by)
-        return list(await self._find(*self._session.fetch(_filter(wanted), replay, time.time())))
+        return list(await self._find(*self._session.fetch(as_filter(wanted), replay, time.time())))
 
     # --- brokers themselves ---
 
@@ -223,13 +226,17 @@ class Bus:
         """Say what is going to be published; the name by which to take it back."""
         self._line.check("advertise")
         name = name or f"a{next(self._names)}"
-        acts = self._session.advertise(name, _filter(offered), time.time(), lease=LEASE)
+        acts = self._session.advertise(name, as_filter(offered), time.time(), lease=LEASE)
         await self._ask(("advertisement", name), acts)
         return name
 
     async def unadvertise(self, name: str) -> None:
         self._line.check("unadvertise")
         await self._ask(("advertisement", name), self._session.unadvertise(name, time.time()))
+
+    def withdraw(self, name: str) -> None:
+        """Take an advertisement back without waiting for an answer."""
+        self._line.do(self._session.unadvertise(name, time.time()))
 
     # --- what the session wants of the application ---
 
@@ -293,5 +300,5 @@ async def _call(subscription: Subscription, callback: Callback) -> None:
             LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
 
 
-def _filter(given: Filter | str) -> Filter:
+def as_filter(given: Filter | str) -> Filter:
     return Filter.parse(given) if isinstance(given, str) else given

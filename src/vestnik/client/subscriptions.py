@@ -120,8 +120,8 @@ class Subscription(AsyncIterator[Notification]):
             self.miss(lost, f"they were not taken: at most {self._limit} wait")
 
     def _disconnect(self) -> None:
-        self.end(Disconnected(f"subscription {self.name} was ended: more than {self._limit} were not taken"))
-        self._bus.give_up(self)
+        reason = Disconnected(f"subscription {self.name} was ended: more than {self._limit} were not taken")
+        self._bus.give_up(self, reason)
 
     def end(self, error: Exception | None = None) -> None:
         """There will be no more notifications."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Self
 
-from vestnik.client.bus import Bus
+from vestnik.client.services import ServiceBus
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
@@ -15,17 +15,17 @@ from vestnik.transport.memory import pair
 HERE = "this process"
 
 
-def within(broker: Broker, *, name: str | None = None, token: str | None = None) -> Bus:
+def within(broker: Broker, *, name: str | None = None, token: str | None = None) -> ServiceBus:
     """A client of a broker in this process, for `async with`."""
 
     async def reach(receiver: Receiver) -> End:
         end, _ = pair(receiver, broker.host, (name or "a client in this process", broker.settings.name))
         return end
 
-    return Bus(reach, HERE, name=name, token=token)
+    return ServiceBus(reach, HERE, name=name, token=token)
 
 
-class LocalBus(Bus):
+class LocalBus(ServiceBus):
     """A client of a broker of its own, for one process or for tests; `client` gives it further clients.
 
     With `join`, the address of a broker elsewhere, the two are neighbours, and events go to and fro.
@@ -46,7 +46,7 @@ class LocalBus(Bus):
         )
         self._broker = Broker(settings, listens=False)
 
-    def client(self, name: str | None = None) -> Bus:
+    def client(self, name: str | None = None) -> ServiceBus:
         """Another client of the same broker, for `async with`."""
         return within(self._broker, name=name)
 

@@ -1,0 +1,104 @@
+"""The client with all that is composed of its parts: views, demand, requests and factories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self
+
+from vestnik.client.bus import Bus, as_filter
+from vestnik.client.factories import Factory, Make
+from vestnik.client.line import Dial
+from vestnik.client.notifications import Notification
+from vestnik.client.requests import Requests, reply_to
+from vestnik.client.views import View
+from vestnik.client.wanted import Wanted
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+
+
+class Service(Protocol):
+    """Ends with its client."""
+
+    async def close(self) -> None: ...
+
+
+class ServiceBus(Bus):
+    """A client of one broker; see `Bus`."""
+
+    def __init__(
+        self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+    ) -> None:
+        super().__init__(dial, address, name=name, token=token, timeout=timeout)
+        self._services: dict[int, Service] = {}  # by identity
+        self._requests = Requests(self)
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        try:
+            for factory in [service for service in self._services.values() if isinstance(service, Factory)]:
+                factory.begin()
+                await factory.ready()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        for service in list(self._services.values()):
+            await service.close()
+        await super().close()
+
+    def detach(self, service: Service) -> None:
+        """A service has ended by itself."""
+        self._services.pop(id(service), None)
+
+    async def view(self, wanted: Filter | str, *, key: str) -> View:
+        """The last event for each value at the path `key`, as a mapping, and its changes."""
+        made = View(self, as_filter(wanted), key)
+        await self._start(made)
+        return made
+
+    async def wanted(self, offered: Filter | str) -> Wanted:
+        """Whether any subscription, at any broker, overlaps what is `offered`, and when that changes."""
+        made = Wanted(self, as_filter(offered))
+        await self._start(made)
+        return made
+
+    async def _start(self, made: View | Wanted) -> None:
+        self._services[id(made)] = made
+        try:
+            await made.start()
+        except BaseException:
+            await made.close()
+            raise
+
+    async def request(self, request: Event, *, timeout: float = 10.0) -> Event:
+        """Publish an event that asks for a reply, and return the first; TimeoutError where none comes in time."""
+        return await self._requests.first(request, timeout)
+
+    async def request_all(self, request: Event, *, timeout: float = 1.0, limit: int | None = None) -> list[Event]:
+        """Publish an event that asks for replies; those that come in time, or the first `limit`."""
+        return await self._requests.all(request, timeout, limit)
+
+    async def reply(self, request: Event | Notification, answer: Event | Mapping[str, Any] | None = None) -> None:
+        """Answer a request, with an event or with the data of one. ValueError where it asks for no reply."""
+        await self.publish(reply_to(request.event if isinstance(request, Notification) else request, answer))
+
+    def factory(
+        self, offered: Filter | str, *, key: str | None = None, linger: float = 5.0, warm: int = 100
+    ) -> Callable[[Make], Factory]:
+        """Decorates an async function: it is run while somebody wants what is `offered`, and is cancelled when not.
+
+        With a `key`, it runs once for each value at this path that somebody wants; where these are not finitely many,
+        once for all. It is given a Producer, with the last `warm` events of the past, and is stopped `linger` seconds
+        after the last subscription has ended. A client that is not connected starts it when it is.
+        """
+
+        def decorate(make: Make) -> Factory:
+            made = Factory(self, as_filter(offered), make, key, linger, warm)
+            self._services[id(made)] = made
+            if self.is_connected:
+                made.begin()
+            return made
+
+        return decorate

@@ -1,0 +1,244 @@
+"""Views, demand, requests and factories, at one broker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from network.worlds import broker, client, until
+from vestnik import Event, LocalBus
+from vestnik.client import views
+from vestnik.client.factories import Producer
+from vestnik.client.services import ServiceBus
+from vestnik.errors import Disconnected, FilterSyntaxError
+
+
+def trade(symbol: str, price: float, **envelope: Any) -> Event:
+    return Event("market.trade", {"symbol": symbol, "price": price}, source="feed", **envelope)
+
+
+def prices(view: Any) -> dict[str, float]:
+    return {key: event.data["price"] for key, event in view.items()}
+
+
+# --- announcements ---
+
+
+async def test_who_subscribes_to_subscriptions_is_told_of_the_open_ones_first() -> None:
+    async with LocalBus() as bus, bus.client("early") as early, bus.client("late") as late:
+        await early.subscribe("price > 10")
+        await early.subscribe("symbol = 'ACME' AND price < 5")
+        await early.advertise("price > 0")
+        told = await bus.subscribe("type IS vestnik.subscription AND OVERLAPS(filter, 'price = 20')")
+        second = await late.subscribe("TRUE")
+        await second.unsubscribe()
+        found = [await told.get(10) for _ in range(3)]
+        assert [(n.event.type, n.event.data["client"], n.replayed) for n in found] == [
+            ("vestnik.subscription.made", "early", True),
+            ("vestnik.subscription.made", "late", False),
+            ("vestnik.subscription.ended", "late", False),
+        ]
+        offers = await bus.fetch("type IS vestnik.advertisement")
+        assert [(event.data["client"], event.data["filter"]) for event in offers] == [("early", "price > 0")]
+
+
+# --- views ---
+
+
+async def test_a_view_holds_the_last_of_each_key_and_its_changes(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as p, client(b) as c:
+        await p.publish_many([trade("A", 1), trade("B", 2), trade("A", 3), Event("market.trade", {"price": 9})])
+        view = await c.view("type IS market", key="symbol")
+        assert prices(view) == {"A": 3, "B": 2} and len(view) == 2
+        await p.publish_many([trade("A", 4), trade("C", 5)])
+        changes = [await anext(view) for _ in range(2)]
+        found = [(c.key, c.event and c.event.data["price"], c.before and c.before.data["price"]) for c in changes]
+        assert found == [("A", 4, 3), ("C", 5, None)]
+        await view.close()
+        assert [change async for change in view] == [] and view["C"].data["price"] == 5
+
+
+async def test_what_expires_goes_from_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with LocalBus() as bus, await bus.view("type IS market", key="symbol") as view:
+        hour = int((time.time() + 3600) * 1_000_000)
+        await bus.publish_many([trade("A", 1), trade("B", 2, expires=hour), trade("C", 3, expires=1)])
+        assert [(await anext(view)).key for _ in range(2)] == ["A", "B"]
+        monkeypatch.setattr(views, "time", SimpleNamespace(time=lambda: hour / 1_000_000))
+        await bus.publish(trade("D", 4, expires=2 * hour))
+        changes = {change.key: change.event for change in [await anext(view), await anext(view)]}
+        assert changes["B"] is None and prices(view) == {"A": 1, "D": 4}
+
+
+async def test_a_view_by_what_is_no_path() -> None:
+    async with LocalBus() as bus:
+        with pytest.raises(FilterSyntaxError):
+            await bus.view("TRUE", key="a b")
+
+
+# --- wanted ---
+
+
+async def test_a_producer_is_told_whether_anybody_wants_it() -> None:
+    async with LocalBus() as bus, bus.client() as c:
+        other = await c.subscribe("type IS weather")
+        async with await bus.wanted("type IS market AND price > 10") as wanted:
+            assert not wanted and await anext(wanted) is False
+            subscription = await c.subscribe("price < 20")
+            assert await anext(wanted) is True
+            (interest,) = wanted.interests
+            assert (interest.client, str(interest.filter)) == (c.name, "price < 20")
+            await subscription.change("price < 5")
+            await wanted.wait(False, timeout=10)
+            await subscription.change("price = 15")
+            await wanted.wait(timeout=10)
+            await subscription.unsubscribe()
+            while await anext(wanted):
+                pass
+            with pytest.raises(TimeoutError):
+                await wanted.wait(timeout=0.01)
+        assert [value async for value in wanted] == []
+        with pytest.raises(Disconnected):
+            await wanted.wait()
+        await other.unsubscribe()
+
+
+# --- requests ---
+
+
+async def test_requests_are_replied_to() -> None:
+    async with LocalBus() as bus, bus.client() as server:
+
+        async def answer(n: Any) -> None:
+            if n.event.data["symbol"] != "?":
+                await server.reply(n, {"price": len(n.event.data["symbol"])})
+
+        await server.subscribe("type = 'price.of'", answer)
+        asked = [bus.request(Event("price.of", {"symbol": "A" * n})) for n in range(1, 5)]
+        replies = await asyncio.gather(*asked)
+        assert [reply.data["price"] for reply in replies] == [1, 2, 3, 4]
+        assert all(reply.type == "price.of.reply" and reply.causes for reply in replies)
+        with pytest.raises(TimeoutError, match=r"price\.of"):
+            await bus.request(Event("price.of", {"symbol": "?"}), timeout=0.05)
+        with pytest.raises(ValueError, match="no reply"):
+            await bus.reply(Event("price.of"))
+
+
+async def test_many_may_reply() -> None:
+    async with LocalBus() as bus, bus.client() as one, bus.client() as two:
+        for name, server in (("one", one), ("two", two)):
+
+            async def answer(n: Any, name: str = name, server: ServiceBus = server) -> None:
+                await server.reply(n, Event("here", {"name": name}))
+
+            await server.subscribe("type = 'who'", answer)
+        replies = await bus.request_all(Event("who"), timeout=10, limit=2)
+        assert sorted(reply.data["name"] for reply in replies) == ["one", "two"]
+        assert len(await bus.request_all(Event("who"), timeout=0.2)) == 2
+
+
+# --- factories ---
+
+
+class Log:
+    """What producers did, and one that publishes and waits."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.past: list[float] = []
+
+    async def produce(self, producer: Producer) -> None:
+        self.lines.append(f"start {producer.key}")
+        self.past = [event.data["price"] for event in producer.past]
+        price = self.past[-1] + 1 if self.past else 1
+        try:
+            await producer.publish(trade(producer.key or "all", price))
+            await asyncio.Event().wait()
+        finally:
+            self.lines.append(f"stop {producer.key}")
+
+
+async def test_a_factory_has_a_producer_for_each_key_that_is_wanted(tmp_path: Path) -> None:
+    log = Log()
+    async with broker(data=tmp_path) as b, client(b) as f, client(b) as c:
+        early = await c.subscribe("symbol = 'A'")
+        factory = f.factory("type IS market", key="symbol", linger=0.05)(log.produce)
+        assert (await early.get(10)).event.data["price"] == 1
+        late = await c.subscribe("type = 'market.trade' AND symbol IN ('A', 'B')")
+        assert (await late.get(10)).event.data["symbol"] == "B"
+        assert factory.producers.keys() == {"A", "B"}
+        await early.unsubscribe()
+        await late.change("symbol = 'B'")
+        await until(lambda: log.lines == ["start A", "start B", "stop A"])
+        again = await c.subscribe("symbol = 'A' AND price > 1")
+        assert (await again.get(10)).event.data["price"] == 2, "it is warm"
+        await c.subscribe("type IS weather")
+        everything = await c.subscribe("type IS market")
+        assert (await everything.get(10)).event.data["symbol"] == "all"
+        assert factory.producers.keys() == {None}
+        assert sorted(log.lines[-3:]) == ["start None", "stop A", "stop B"]
+        assert log.lines[-1] == "start None"
+        await everything.unsubscribe()
+        await until(lambda: factory.producers.keys() == {"A", "B"})
+        await factory.close()
+        assert factory.producers == {} and log.lines[-2:] == ["stop A", "stop B"]
+
+
+async def test_factories_are_chained() -> None:
+    """What a producer subscribes to starts another; when nobody wants the end, all stop."""
+    log: list[str] = []
+
+    async with LocalBus() as bus, bus.client() as c:
+
+        @bus.factory("type IS raw", linger=0)
+        async def raw(producer: Producer) -> None:
+            log.append("raw")
+            number = 0
+            while True:
+                number += 1
+                await producer.publish(Event("raw", {"number": number}))
+                await asyncio.sleep(0.01)
+
+        @bus.factory("type IS even OR type IS raw.note", linger=0)
+        async def even(producer: Producer) -> None:
+            log.append("even")
+            async for n in await producer.subscribe("type IS raw"):
+                if n.event.type == "raw" and n.event.data["number"] % 2 == 0:
+                    await producer.publish(Event("even", dict(n.event.data)))
+
+        await raw.ready()
+        await even.ready()
+        assert log == []
+        subscription = await c.subscribe("type = 'even'")
+        assert (await subscription.get(10)).event.data["number"] % 2 == 0
+        assert log == ["even", "raw"]
+        await subscription.unsubscribe()
+        await until(lambda: not raw.producers and not even.producers)
+
+
+async def test_a_factory_may_be_made_before_there_is_a_connection() -> None:
+    async with broker() as b:
+        bus = client(b)
+        log = Log()
+        bus.factory("type IS market", linger=0)(log.produce)
+        async with bus, client(b) as c:
+            subscription = await c.subscribe("type IS market")
+            assert (await subscription.get(10)).event.data["symbol"] == "all"
+        assert log.lines == ["start None", "stop None"]
+
+
+async def test_a_producer_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with LocalBus() as bus:
+
+        @bus.factory("type IS market", linger=0)
+        async def broken(producer: Producer) -> None:
+            raise OSError("no feed")
+
+        await bus.subscribe("type IS market")
+        await until(lambda: "no feed" in caplog.text)
+        with pytest.raises(ValueError, match="linger"):
+            bus.factory("TRUE", linger=-1)(Log().produce)
