@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, taken, until
-from vestnik import LocalBus
+from vestnik import Event, LocalBus
 from vestnik.client.notifications import Notification
+from vestnik.client.sync_services import SyncProducer
 from vestnik.errors import Disconnected, NotAccepted, Unreachable
 
 
@@ -86,6 +88,35 @@ def test_the_synchronous_client() -> None:
         bus.unadvertise(name)
     with pytest.raises(Disconnected, match="`with`"):
         bus.publish(quote(1))
+
+
+def test_services_of_the_synchronous_client() -> None:
+    with Served() as address, vestnik.connect_sync(address) as bus, vestnik.connect_sync(address) as other:
+        with bus.wanted("type IS market") as wanted:
+            assert not wanted
+
+            @bus.factory("type IS market", linger=0)
+            def produce(producer: SyncProducer) -> None:
+                price = 0
+                while producer.goes_on(0.01):
+                    price += 1
+                    producer.publish(quote(price, subject="A"))
+
+            with other.view("type IS market", key="subject") as view:
+                wanted.wait(timeout=10)
+                assert next(view.changes()).key == "A" and view["A"].data["price"] > 0
+                assert list(view) == ["A"] and len(view) == 1
+            wanted.wait(False, timeout=10)
+            produce.close()
+
+        def answer(notification: Notification) -> None:
+            replier.submit(other.reply, notification, {"price": 3})
+
+        with ThreadPoolExecutor(1) as replier:
+            other.subscribe("type = 'price'", answer)
+            assert bus.request(Event("price")).data["price"] == 3
+            assert len(bus.request_all(Event("price"), timeout=10, limit=1)) == 1
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("producer")]
 
 
 def test_the_synchronous_client_without_a_broker() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 
-from vestnik.client.bus import Bus
 from vestnik.client.connect import connect
+from vestnik.client.factories import Factory
 from vestnik.client.notifications import Notification, Overflow
+from vestnik.client.services import ServiceBus
 from vestnik.client.subscriptions import Subscription
+from vestnik.client.sync_services import SyncFactory, SyncMake, SyncView, SyncWanted, on_a_thread
 from vestnik.errors import Disconnected
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -23,7 +25,7 @@ Result = TypeVar("Result")
 class SyncBus:
     """As `Bus`, for `with`. It may be used from several threads; callbacks are called on its own."""
 
-    def __init__(self, make: Callable[[], Bus]) -> None:
+    def __init__(self, make: Callable[[], ServiceBus]) -> None:
         self._make = make
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -95,6 +97,33 @@ class SyncBus:
     def unadvertise(self, name: str) -> None:
         self.run(self._bus.unadvertise(name))
 
+    def view(self, wanted: Filter | str, *, key: str) -> SyncView:
+        return SyncView(self, self.run(self._bus.view(wanted, key=key)))
+
+    def wanted(self, offered: Filter | str) -> SyncWanted:
+        return SyncWanted(self, self.run(self._bus.wanted(offered)))
+
+    def request(self, request: Event, *, timeout: float = 10.0) -> Event:
+        return self.run(self._bus.request(request, timeout=timeout))
+
+    def request_all(self, request: Event, *, timeout: float = 1.0, limit: int | None = None) -> list[Event]:
+        return self.run(self._bus.request_all(request, timeout=timeout, limit=limit))
+
+    def reply(self, request: Event | Notification, answer: Event | Mapping[str, Any] | None = None) -> None:
+        self.run(self._bus.reply(request, answer))
+
+    def factory(
+        self, offered: Filter | str, *, key: str | None = None, linger: float = 5.0, warm: int = 100
+    ) -> Callable[[SyncMake], SyncFactory]:
+        """Decorates a function, which is run on a thread of its own."""
+
+        async def start(make: SyncMake) -> Factory:
+            made = self._bus.factory(offered, key=key, linger=linger, warm=warm)(on_a_thread(self, make))
+            await made.ready()
+            return made
+
+        return lambda make: SyncFactory(self, self.run(start(make)))
+
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Do `work` on the thread of this client."""
         if self._loop is None:
@@ -102,7 +131,7 @@ class SyncBus:
             raise Disconnected("there is no connection; use the client in `with`")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self) -> Bus:
+    async def _open(self) -> ServiceBus:
         return await self._make().__aenter__()
 
     def _stop(self) -> None:
