@@ -9,6 +9,7 @@ import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, taken, until
+from vestnik import Event
 from vestnik.client.notifications import Gap, Notification
 from vestnik.errors import Disconnected, InvalidAddress, NotAccepted, TurnedAway, Unreachable
 from vestnik.transport.addresses import read_address
@@ -40,6 +41,58 @@ async def test_unacknowledged_events_come_too() -> None:
         for price in range(1, 500):
             await p.publish(quote(price), durable=False)
         assert await taken(subscription, 499) == list(range(1, 500))
+
+
+async def test_events_come_in_the_order_in_which_they_were_published_acknowledged_or_not() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        for price in range(1, 40, 4):
+            await p.publish(quote(price, source="s"), durable=False)
+            await p.publish(quote(price + 1, source="s"))
+            await p.publish_many([quote(price + 2, source="s"), quote(price + 3, source="s")], durable=False)
+        assert await taken(subscription, 40) == list(range(1, 41))
+
+
+async def test_what_was_posted_is_sent_before_a_client_leaves() -> None:
+    async with broker() as b, client(b) as c:
+        subscription = await c.subscribe("price > 0")
+        async with client(b) as p:
+            await p.publish(quote(1), durable=False)
+        assert await taken(subscription, 1) == [1]
+
+
+async def test_who_publishes_faster_than_the_broker_takes_has_to_wait() -> None:
+    """A broker that does not read: publishing goes on when the connection is over, and says so."""
+
+    class Deaf(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            transport.write(frame(Welcome(VERSION, "deaf")))
+            transport.pause_reading()
+            ends.append(transport)
+
+    ends: list[asyncio.Transport] = []
+    server = await asyncio.get_running_loop().create_server(Deaf, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    async with server, vestnik.connect(f"{host}:{port}") as bus:
+        large = Event("t", {"text": "x" * 60_000})
+        posted = 0
+
+        async def publish() -> None:
+            nonlocal posted
+            while True:
+                await bus.publish(large, durable=False)
+                posted += 1
+
+        publishing = asyncio.create_task(publish())
+        await until(lambda: bus._line._is_full)
+        before = posted
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert posted <= before + 1
+        ends[0].abort()
+        with pytest.raises(Disconnected, match="not connected"):
+            await publishing
 
 
 async def test_iteration_ends_when_the_subscription_does() -> None:

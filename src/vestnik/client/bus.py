@@ -94,19 +94,21 @@ class Bus:
 
     async def publish(self, event: Event, *, durable: bool = True) -> None:
         """Publish an event; with `durable`, return when the broker has stored it."""
-        await self.publish_many([event], durable=durable)
+        if durable:
+            await self.publish_many([event])
+        elif self._line.post(event):
+            await self._line.make_room()
 
     async def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """Publish events in order. NotAccepted where the broker refuses some; the others are published."""
         self._line.check("publish")
+        if not durable:
+            for event in events:
+                if self._line.post(event):
+                    await self._line.make_room()
+            return
         given = tuple(events)
         pieces = [given[start : start + TOGETHER] for start in range(0, len(given), TOGETHER)]
-        if not durable:
-            if not self._line.is_up:
-                raise Disconnected(f"not connected to {self._line.address}: with durable=True it would wait")
-            for piece in pieces:
-                self._line.do(self._session.publish(piece, time.time(), answered=False))
-            return
         requests = [self._session.publication(piece, time.time()) for piece in pieces]
         answers = [self._ask(("publication", request), acts) for request, acts in requests]
         refused = [refusal for done in await asyncio.gather(*answers) for refusal in done.refused]

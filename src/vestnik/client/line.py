@@ -10,16 +10,19 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from vestnik.errors import Disconnected, TurnedAway, Unreachable, VestnikError
+from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
 from vestnik.transport.ends import End, Receiver
 from vestnik.wire.frames import VERSION
-from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Welcome
+from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
 
 SILENCE = 45.0
 """Seconds after which a broker that says nothing is taken for dead; it says something three times as often."""
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to connect, at most."""
+POSTED: Final = 512
+"""Events that are posted before they are sent."""
 
 Dial: TypeAlias = Callable[[Receiver], Awaitable[End]]
 """Make a connection to the broker; OSError where that cannot be."""
@@ -53,6 +56,8 @@ class Line:
         self._keeper: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._is_flushing = False
+        self._posted: list[Event] = []
+        self._is_full = False
         self._heard_at = 0.0
 
     async def open(self, timeout: float) -> None:
@@ -72,6 +77,7 @@ class Line:
             await asyncio.gather(self._keeper, return_exceptions=True)
         if self._alarm is not None:
             self._alarm.cancel()
+        self._send_posted()
         if self._end is not None:
             self._end.refuse("bye", f"{self._session.name} is leaving")
         self._end, self.is_up = None, False
@@ -83,11 +89,35 @@ class Line:
         if self._keeper is None or self._keeper.done():
             raise Disconnected(f"{what}: there is no connection; use the client in `async with`")
 
+    def post(self, event: Event) -> bool:
+        """Publish without an answer, as one with all that is posted in this turn; whether to `make_room` for more."""
+        if not isinstance(event, Event):
+            raise TypeError(f"an Event is published, not {type(event).__name__}")
+        if not self.is_up:
+            self.check("publish")
+            raise Disconnected(f"not connected to {self.address}: with durable=True it would wait")
+        self._posted.append(event)
+        if not self._is_flushing:
+            self._flush_soon()
+        return self._is_full or len(self._posted) >= POSTED
+
+    async def make_room(self) -> None:
+        """Send what was posted, and wait while the broker does not take it."""
+        self._flush()
+        await asyncio.sleep(0)
+        await self._until(lambda: not (self._is_full and self.is_up))
+
+    def _send_posted(self) -> None:
+        if self._posted and self._end is not None:
+            self._end.send(Publish(tuple(self._posted)))
+        self._posted.clear()
+
     def do(self, acts: Iterable[Act]) -> None:
         """Do what the session wants. What it says while there is no broker, it says again by itself."""
         for act in acts:
             if isinstance(act, Say):
                 if self.is_up and self._end is not None:
+                    self._send_posted()
                     self._end.send(act.message)
                     self._flush_soon()
             elif isinstance(act, Alarm):
@@ -135,6 +165,7 @@ class Line:
 
     def _flush(self) -> None:
         self._is_flushing = False
+        self._send_posted()
         if self._end is not None:
             self._end.flush()
 
@@ -178,13 +209,17 @@ class Line:
         end.flush()
 
     def closed(self, end: End, reason: str) -> None:
-        self._end, self.is_up = None, False
+        self._end, self.is_up, self._is_full = None, False, False
+        self._posted.clear()
         self._error = Unreachable(self.address, reason)
         self._changed.set()
 
-    def full(self, end: End) -> None: ...
+    def full(self, end: End) -> None:
+        self._is_full = True
 
-    def drained(self, end: End) -> None: ...
+    def drained(self, end: End) -> None:
+        self._is_full = False
+        self._changed.set()
 
     def _turned_away(self, code: str, reason: str) -> None:
         """A broker that shuts down, or took this client for dead, may be asked again; any other word is final."""
