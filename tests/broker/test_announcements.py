@@ -129,14 +129,15 @@ def test_nobody_needs_to_advertise_them() -> None:
 def test_clients_are_told_who_is_within_reach() -> None:
     world = Hearing()
     world.tell("c", Subscribe("s", ANY, afresh=7, replay=None))
-    world.broker.clients["c"].subscriptions["s"].backlog = None
+    world.broker.clients["c"].subscriptions["s"].replaying = None
 
     def changes(sender: str, message: Message) -> list[tuple[str, str]]:
         sent = world.sent(sender, message, "c")
         found = [delivery.event for note in sent if isinstance(note, Notify) for delivery in note.deliveries]
-        return [(event.type, event.data["broker"]) for event in found]
+        return [(event.type, event.data["broker"]) for event in found if event]
 
-    assert changes("u", Reach(("u", "w"))) == [("vestnik.broker.joined", "w")]
+    joined = [("vestnik.broker.joined", "u"), ("vestnik.broker.joined", "w")]
+    assert changes("u", Reach((("u", 0), ("w", 0)))) == joined
     assert changes("b", LinkDown("u")) == [("vestnik.broker.left", "u"), ("vestnik.broker.left", "w")]
 
 

@@ -90,12 +90,15 @@ async def test_past_events_can_be_fetched(tmp_path: Path) -> None:
         assert [event.data["price"] for event in await c.fetch("price > 1")] == [2, 3, 4]
         assert [event.data["price"] for event in await c.fetch("price < 4", latest_by="symbol")] == [2, 3]
         assert await c.fetch("price > 100") == []
+
+
+async def test_a_broker_without_a_folder_remembers_the_last_events() -> None:
     async with broker() as b, client(b) as c:
         await c.publish(quote(1))
-        assert await c.fetch("price > 0") == [], "without a folder nothing is stored"
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [1]
         subscription = await c.subscribe("price > 0", replay=Replay(all=True))
         await c.publish(quote(2))
-        assert await taken(subscription, 1) == [2]
+        assert await taken(subscription, 2) == [1, 2]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"last": 0}, {"last": True}, {"since": "yesterday"}, {"all": False}])

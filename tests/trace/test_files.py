@@ -12,7 +12,6 @@ from vestnik.errors import InvalidTrace
 from vestnik.trace.files import from_lines, from_plain, to_lines, to_plain
 from vestnik.trace.records import (
     Advertised,
-    Anew,
     AnyRecord,
     Attached,
     Corrupted,
@@ -22,6 +21,7 @@ from vestnik.trace.records import (
     Dropped,
     Linked,
     Lost,
+    Missing,
     Notified,
     Published,
     Rejected,
@@ -46,7 +46,7 @@ RECORDS: list[AnyRecord] = [
     Rejected(2.0, "p", EVENT, "not advertised"),
     Notified(2.5, "c", EVENT, (("s", 1), ("t", 4))),
     Lost(2.5, "c", "s", 2, 3),
-    Anew(2.5, "c", "s"),
+    Missing(2.5, "c", "s"),
     Settled(3.0),
     Attached(3.0, "c", "b"),
     Detached(3.0, "c", "b"),

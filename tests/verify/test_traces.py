@@ -17,7 +17,6 @@ from vestnik.sim.network import Network
 from vestnik.sim.topologies import line
 from vestnik.trace.records import (
     Advertised,
-    Anew,
     AnyRecord,
     Attached,
     Corrupted,
@@ -26,6 +25,7 @@ from vestnik.trace.records import (
     Detached,
     Dropped,
     Lost,
+    Missing,
     Notified,
     Published,
     Rejected,
@@ -183,7 +183,7 @@ SPOILED = {
         changed(8, Lost(3.0, "c", "s", 2, 2)), "losses", "c", "s", None, "lost something in s, and nothing had happened"
     ),
     "anew without a cause": Spoiled(
-        changed(8, Anew(3.0, "c", "s"), handed(3.0, TWO, 1)), "losses", "c", "s", None, "begin anew with s"
+        changed(8, Missing(3.0, "c", "s"), handed(3.0, TWO, 1)), "losses", "c", "s", None, "begin anew with s"
     ),
     "a seq again": Spoiled(
         changed(5, Published(2.0, "p", TWO.replace(seq=1))), "streams", "p", "", TWO.replace(seq=1), "p/e1 was number 1"
@@ -275,7 +275,7 @@ def test_a_new_subscription_of_an_old_name_counts_anew() -> None:
 
 def test_numbers_go_on_and_nothing_comes_twice_where_a_broker_forgot() -> None:
     records: list[AnyRecord] = [SUBSCRIBED, Settled(1.0), Published(2.0, "p", ONE), handed(2.0, ONE, 1), Settled(2.0)]
-    crash: list[AnyRecord] = [Crashed(2.5, "b"), Restarted(2.6, "b"), Anew(3.0, "c", "s"), Published(3.0, "p", TWO)]
+    crash: list[AnyRecord] = [Crashed(2.5, "b"), Restarted(2.6, "b"), Missing(3.0, "c", "s"), Published(3.0, "p", TWO)]
     assert check_trace([*records, *crash, handed(3.0, TWO, 2)]) == []
     assert [v.rule for v in check_trace([*records, *crash, handed(3.0, TWO, 1)])] == ["numbers"]
     assert [v.rule for v in check_trace([*records, *crash, handed(3.0, ONE, 2)])] == ["once"]
@@ -361,7 +361,7 @@ def test_what_was_sent_in_time_may_arrive_later() -> None:
 def test_what_is_lost_is_lost_for_a_reason(record: AnyRecord) -> None:
     attached = Attached(0.0, "c", "b")
     back: list[AnyRecord] = [Attached(2.5, "c", "b")] if isinstance(record, Detached) else []
-    tellings: list[AnyRecord] = [Lost(3.0, "c", "s", 1, 2), Anew(3.0, "c", "s")]
+    tellings: list[AnyRecord] = [Lost(3.0, "c", "s", 1, 2), Missing(3.0, "c", "s")]
     for told in tellings:
         assert check_trace([attached, SUBSCRIBED, record, *back, told]) == []
         assert [v.rule for v in check_trace([attached, SUBSCRIBED, told])] == ["losses"]

@@ -6,7 +6,7 @@ before, the same event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import asdict, replace
@@ -75,7 +75,7 @@ class Announcements:
         events = [self._again(wish, now) for wish in wishes if not asks(wish.filter)]
         return sorted([e for e in events if any(one.matches(e) for one in asked)], key=lambda event: event.seq or 0)
 
-    def changes(self, before: frozenset[NodeId], after: frozenset[NodeId], now: float) -> list[Event]:
+    def changes(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Event]:
         """Brokers that came within reach of this one, or are not any more: for its own clients only."""
         left = [(name, LEFT) for name in sorted(before - after)]
         joined = [(name, JOINED) for name in sorted(after - before)]

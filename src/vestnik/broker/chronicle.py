@@ -27,7 +27,18 @@ from vestnik.broker.effects import (
 )
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import Addressed, Forward, Message, NodeId, Notify, Publish, Refused, Subscribe, Unsubscribe
+from vestnik.wire.messages import (
+    Addressed,
+    Forward,
+    Message,
+    NodeId,
+    Notify,
+    Publish,
+    Recalled,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+)
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -185,8 +196,8 @@ def _events(message: Message) -> Iterator[tuple[Event, bool]]:
             yield from [(event, True) for event in events]
         case Forward(events) | Addressed(body=Forward(events)):
             yield from [(event, False) for event in events]
-        case Past(events=events):
-            yield from [(event, False) for event in events]
+        case Past(found=Recalled(taken=taken)) | Addressed(body=Recalled(taken=taken)):
+            yield from [(one.event, False) for one in taken]
 
 
 def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
@@ -203,7 +214,7 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
             return seen._replace(sender=what.client, fate="refused", reason=reason)
         case Appended(what):
             seen = seen._replace(sender=what.client, fate="held" if event.seq is None else "")
-        case Past():
+        case Past() | Addressed(body=Recalled()):
             seen = seen._replace(fate="replayed")
     onward: list[NodeId] = []
     notified: list[tuple[NodeId, tuple[tuple[int, int], ...]]] = []
@@ -212,7 +223,7 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
             case Send(to, Forward(events)) if any((e.source, e.id) == key for e in events):
                 onward.append(to)
             case Send(to, Notify(deliveries)):
-                notified += [(to, d.numbers) for d in deliveries if (d.event.source, d.event.id) == key]
+                notified += [(to, d.numbers) for d in deliveries if d.event and (d.event.source, d.event.id) == key]
             case Note(dropped, _, reason) if (dropped.source, dropped.id) == key:
                 seen = seen._replace(fate="dropped", reason=reason)
     return seen._replace(onward=tuple(onward), notified=tuple(notified))

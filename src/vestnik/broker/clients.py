@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
-from vestnik.wire.messages import Answer, Delivery, Last, Position, Subscribe, Unknown
+from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Unknown
 
 FOREVER = float("inf")
 MOST_KEPT = 1_000_000
@@ -26,18 +27,29 @@ class Kept(NamedTuple):
 
     place: int
     number: int
-    event: Event
-    replayed: bool
+    event: Event | None
+    replayed: bool = False
+    gap: str = ""
+    again: bool = False
+
+    def delivery(self, *numbers: tuple[int, int]) -> Delivery:
+        return Delivery(self.event, numbers, self.replayed, self.gap, self.again)
 
 
 class Subscription:
-    """A filter, whether it has a lease, its numbering, and the notifications that are kept."""
+    """A filter, whether it has a lease, its numbering, and the notifications that are kept.
+
+    `lacks` are the brokers of which it may have missed something, with the position up to which it has not.
+    """
 
     def __init__(self, message: Subscribe) -> None:
         self.epoch = message.afresh
         self.last = 0
         self.kept: deque[Kept] = deque()
-        self.backlog: list[Event] | None = None if message.replay is None else []  # what comes while it is replayed to
+        self.lacks: dict[NodeId, int] = dict(message.seen)
+        self.replaying: Replaying | None = None
+        self._taken = 0  # up to this number the client has all
+        self._more = 0  # up to this number more is kept than was asked for
         self.change(message)
 
     def change(self, message: Subscribe) -> None:
@@ -45,17 +57,31 @@ class Subscription:
         self.filter = message.filter
         self.replay = message.replay
         self.leased = message.lease < FOREVER
-        self.kept = deque(self.kept, maxlen=message.keep)
+        self._keep = message.keep
+        if message.epoch == self.epoch:
+            self._taken = max(self._taken, message.last)
+        self._fit()
 
     def make_room(self, count: int) -> None:
-        """Keep so many more than were asked for: they come all at once."""
-        self.kept = deque(self.kept, maxlen=(self.kept.maxlen or 0) + count)
+        """So many come at once: keep them, beyond what was asked for, until the client has them."""
+        self._more = self.last + count
+        self._fit()
 
-    def number(self, event: Event, place: int, *, replayed: bool = False) -> int:
+    def _fit(self) -> None:
+        self.kept = deque(self.kept, maxlen=self._keep + max(0, self._more - self._taken))
+
+    def number(self, event: Event, place: int) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""
         self.last += 1
-        self.kept.append(Kept(place, self.last, event, replayed))
+        self.kept.append(Kept(place, self.last, event))
         return self.last
+
+    def add(self, event: Event | None, place: int, **terms: Any) -> Delivery:
+        """A notification that is not of an event that has just come."""
+        self.last += 1
+        kept = Kept(place, self.last, event, **terms)
+        self.kept.append(kept)
+        return kept.delivery((self.epoch, kept.number))
 
 
 class Client:
@@ -66,6 +92,7 @@ class Client:
         self.is_full = False
         self.subscriptions: dict[str, Subscription] = {}
         self.advertisements: dict[str, bool] = {}  # whether each has a lease
+        self.making_up: MakingUp | None = None
 
     @property
     def is_forgotten(self) -> bool:
@@ -77,26 +104,31 @@ class Client:
         """Whether notifications are sent to it, and not only kept."""
         return self.connected and not self.is_full
 
+    def await_missed(self, event: Event, epochs: list[int]) -> None:
+        """Hand out an event to these subscriptions when all that is missing before it has come."""
+        if self.making_up is not None:
+            self.making_up.live.append((event, epochs))
+
     def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Last | Unknown]:
         """What came after these positions, each event once and in order. What has expired is not handed out.
 
         Where there is more than a page of it, that it goes on is said at the end.
         """
         last: list[tuple[int, int]] = []
-        found: dict[int, tuple[Event, list[tuple[int, int]], bool]] = {}
+        found: dict[int, tuple[Kept, list[tuple[int, int]]]] = {}
         for position in {position.name: position for position in positions}.values():
             subscription = self.subscriptions.get(position.name)
             if subscription is None or subscription.epoch != position.epoch:
                 yield Unknown(position)
                 continue
             last.append((subscription.epoch, subscription.last))
-            for place, number, event, replayed in subscription.kept:
-                if number > position.after and not has_expired(event, now):
-                    found.setdefault(place, (event, [], replayed))[1].append((subscription.epoch, number))
+            for kept in subscription.kept:
+                if kept.number > position.after and not (kept.event and has_expired(kept.event, now)):
+                    found.setdefault(kept.place, (kept, []))[1].append((subscription.epoch, kept.number))
         if not last:
             return
-        kept = [Delivery(event, tuple(pairs), replayed) for _, (event, pairs, replayed) in sorted(found.items())]
-        page, rest = kept[:PAGE], kept[PAGE:]
+        deliveries = [kept.delivery(*pairs) for _, (kept, pairs) in sorted(found.items())]
+        page, rest = deliveries[:PAGE], deliveries[PAGE:]
         first = {epoch: number for delivery in reversed(rest) for epoch, number in delivery.numbers}
         yield Answer(tuple([(epoch, first.get(epoch, number + 1) - 1) for epoch, number in last]), tuple(page))
         if rest:

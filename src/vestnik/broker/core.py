@@ -6,13 +6,15 @@ simulator.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from itertools import chain, count
 from typing import Any, TypeAlias
 
+from msgspec import structs
+
 from vestnik.broker.announcements import Announcements, Wish, admitted, wishes
-from vestnik.broker.clients import MICROS, MOST_KEPT, PAGE, Client, Subscription, has_expired
+from vestnik.broker.catchup import CatchUp
+from vestnik.broker.clients import MOST_KEPT, Client, Subscription, has_expired
 from vestnik.broker.effects import (
     Append,
     Appended,
@@ -33,12 +35,12 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.intake import Intake
 from vestnik.broker.questions import Questions
 from vestnik.broker.reach import Surroundings
-from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION, is_reserved
+from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION
 from vestnik.model.streams import WINDOW, Arrivals
 from vestnik.routing.propagation import FOREVER, Source
 from vestnik.routing.router import Router
@@ -51,7 +53,6 @@ from vestnik.wire.messages import (
     Ask,
     Delivery,
     Fetch,
-    Fetched,
     Finding,
     Forward,
     Inquiry,
@@ -63,14 +64,18 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Reach,
-    Refusal,
+    Recall,
+    Recalled,
     Refused,
     Request,
-    Stored,
     Subscribe,
+    Taken,
     Unadvertise,
     Unsubscribe,
 )
+
+REPORT_AFTER = 1.0
+"""Seconds after something was taken in which neighbours are told how far it has been sent to them."""
 
 Handler: TypeAlias = Callable[[Any, NodeId, float], list[Effect]]
 
@@ -99,12 +104,13 @@ class BrokerCore:
         self._questions = Questions(name, self.surroundings)
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._acceptance = Acceptance(name, first_seq)
-        self._announcements = Announcements(name, self._acceptance.stamped) if announces else None
+        self._next_report = FOREVER
+        self._reported: dict[NodeId, Reach] = {}
         self._arrivals = Arrivals()
-        self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
-        self._holding = count()
         self._places = count()
+        self._intake = Intake(name, router, first_seq, stored)
+        self._announcements = Announcements(name, self._intake.stamped) if announces else None
+        self._catch_up = CatchUp(name, self.clients, self.surroundings, router, self._places, first_seq)
         self._handlers: dict[type[Message], Handler] = {
             Forward: self._forward,
             AdminS: self._admin,
@@ -131,7 +137,6 @@ class BrokerCore:
             Appended: self._appended,
             NotAppended: self._not_appended,
         }
-        self._recover(stored)
 
     def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         """What is to be done about a message from a neighbour, a local client, or the world, whose name is its own."""
@@ -141,57 +146,17 @@ class BrokerCore:
 
     def _publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         self._client(client)
-        refused = list(message.refused)
-        taken: list[Event] = []
-        for given in message.events:
-            event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
-            if self._acceptance.is_known(event):
-                continue
-            if is_reserved(event.type):
-                refused.append(Refusal(event.id, f"events of type {event.type} are published by brokers only"))
-                continue
-            if not self.router.conforms(client, event):
-                refused.append(Refusal(event.id, "it is outside of what this client advertised"))
-                continue
-            self._acceptance.note(event)
-            taken.append(event if _release(event) > now else self._acceptance.stamped(event))
-        append = Append(client, tuple(taken), message.request, tuple(refused))
-        return [append] if taken or refused or message.request else []
+        return self._intake.publish(message, client, now)
 
     def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
-        """Events are stored: those with a seq go further, the others wait for their time."""
-        what = message.what
-        going = tuple([event for event in what.events if event.seq is not None])
-        effects = self._route(Forward(going), what.client, now) if going else []
-        if len(going) < len(what.events):
-            effects += self._hold(what)
-        if what.request or what.refused:
-            effects.append(Send(what.client, Stored(what.request, what.refused)))
+        going, effects = self._intake.appended(message)
+        if going:
+            effects = [*self._route(Forward(going), message.what.client, now), *effects]
+            effects += self._report_soon(now)
         return effects
 
     def _not_appended(self, message: NotAppended, sender: NodeId, now: float) -> list[Effect]:
-        """What could not be stored was not published, and may be tried again."""
-        what = message.what
-        for event in what.events:
-            self._acceptance.forget(event)
-        refused = [Refusal(event.id, message.reason) for event in what.events]
-        return [Send(what.client, Stored(what.request, (*what.refused, *refused)))]
-
-    def _hold(self, what: Append) -> list[Effect]:
-        held = [event for event in what.events if event.seq is None]
-        for event in held:
-            heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
-        return [Wake(_release(event)) for event in held]
-
-    def _recover(self, stored: Iterable[Append]) -> None:
-        """Go on from what was stored; what was taken and has not got its seq is held."""
-        appends = list(stored)
-        released = {(event.source, event.id) for what in appends for event in what.events if event.seq is not None}
-        for what in appends:
-            for event in what.events:
-                self._acceptance.recover(event)
-            waiting = [event for event in what.events if (event.source, event.id) not in released]
-            self._hold(Append(what.client, tuple(waiting)))
+        return self._intake.not_appended(message)
 
     def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
         events = message.events
@@ -221,14 +186,21 @@ class BrokerCore:
     def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
         numbers: dict[NodeId, list[tuple[int, int]]] = {}
+        waiting: dict[NodeId, list[int]] = {}
         place = next(self._places)
         for name, wanted_as in subscriptions:
             client = self.clients.get(name)
             subscription = client and client.subscriptions.get(wanted_as)
-            if subscription and subscription.backlog is not None:
-                subscription.backlog.append(event)
-            elif subscription:
+            if not client or not subscription:
+                continue
+            if client.making_up is not None:
+                waiting.setdefault(name, []).append(subscription.epoch)
+            elif subscription.replaying is not None:
+                subscription.replaying.live.append((event, False))
+            else:
                 numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
+        for name, epochs in waiting.items():
+            self.clients[name].await_missed(event, epochs)
         for name, pairs in numbers.items():
             if self.clients[name].takes:
                 local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
@@ -254,34 +226,11 @@ class BrokerCore:
         else:
             before.change(message)
         after = known.subscriptions[name]
-        effects = [*self._tell(now), *_answer(client, message, Accepted(message.request, lease, after.epoch))]
-        if after is not before and message.replay is not None:
-            effects.append(Read(client, name, after.epoch, message.filter, message.replay))
-        return effects
-
-    def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
-        """Past events first, then what came meanwhile and is not among them."""
-        what = message.what
-        if self._announcements is not None:
-            open = self._announcements.open([what.filter], wishes(self.clients, self.router.advertised), now)
-            message = Past(what, (*message.events, *open))
-        if not what.name:
-            return [Send(what.client, Fetched(what.epoch, message.events))]
-        client = self.clients.get(what.client)
-        subscription = client and client.subscriptions.get(what.name)
-        if not client or not subscription or subscription.epoch != what.epoch:
-            return []
-        backlog, subscription.backlog = subscription.backlog or [], None
-        subscription.make_room(len(message.events))
-        seen = {(event.stream, event.seq) for event in message.events}
-        live = [event for event in backlog if (event.stream, event.seq) not in seen]
-        deliveries: list[Delivery] = []
-        for event, replayed in [*((event, True) for event in message.events), *((event, False) for event in live)]:
-            if not has_expired(event, now):
-                number = subscription.number(event, next(self._places), replayed=replayed)
-                deliveries.append(Delivery(event, ((what.epoch, number),), replayed))
-        pages = [deliveries[start : start + PAGE] for start in range(0, len(deliveries), PAGE)]
-        return [Send(what.client, Notify(tuple(page))) for page in pages] if client.takes else []
+        effects = self._tell(now)
+        if after is not before:
+            effects += self._catch_up.begin(source, message.replay)
+        seen = () if after.replaying or known.making_up else tuple((self.surroundings.positions | after.lacks).items())
+        return [*effects, *_answer(client, message, Accepted(message.request, lease, after.epoch, after.last, seen))]
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
@@ -329,7 +278,7 @@ class BrokerCore:
         return "" if name else "it has no name"
 
     def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
-        return [Read(client, "", message.request, message.filter, message.replay)]
+        return self._catch_up.fetch(client, message)
 
     def _malformed(self, message: Malformed, client: NodeId, now: float) -> list[Effect]:
         return _answer(client, message, Refused(message.request, message.reason))
@@ -381,37 +330,60 @@ class BrokerCore:
         return self._tell(now)
 
     def _link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
+        """What is wanted and offered is told first, and who is there then: they may be asked for what was missed."""
         self.router.connect(message.neighbour)
-        before = self.surroundings.all()
         self.surroundings.joined(message.neighbour)
-        return [*self._report([message.neighbour]), *self._tell(now), *self._met(before, now)]
+        self._reported.pop(message.neighbour, None)
+        return [*self._tell(now), *self._report([message.neighbour])]
 
     def _link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
+        before = self.surroundings.positions
         self.router.disconnect(message.neighbour)
-        before = self.surroundings.all()
         self.surroundings.parted(message.neighbour)
-        return [*self._report(self.surroundings.neighbours()), *self._tell(now), *self._met(before, now)]
+        return [*self._tell(now), *self._report(self.surroundings.neighbours()), *self._compare(before, now)]
 
     def _reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
-        before = self.surroundings.all()
-        twice = self.surroundings.told(sender, frozenset(message.brokers))
+        before = self.surroundings.positions
+        twice = self.surroundings.told(sender, message.brokers)
         if twice:
             return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
-        return [*self._report(self.surroundings.neighbours(but=sender)), *self._met(before, now)]
+        compared = self._compare(before, now)
+        if self.surroundings.positions.keys() == before.keys():
+            return self._report_soon(now)
+        return [*self._report(self.surroundings.neighbours(but=sender)), *compared]
 
-    def _met(self, before: frozenset[NodeId], now: float) -> list[Effect]:
+    def _compare(self, before: dict[NodeId, int], now: float) -> list[Effect]:
+        """Who has come within reach is asked for what was missed."""
+        after = self.surroundings.positions
+        gone = {broker: position for broker, position in before.items() if broker not in after}
+        effects = self._met(before.keys(), after.keys(), now)
+        effects += self._catch_up.vanished(gone, now) if gone else []
+        return effects + self._catch_up.appeared(after.keys() - before.keys())
+
+    def _met(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Effect]:
         """Local clients may want to know who came within reach and who is not any more; others see it themselves."""
         if self._announcements is None or not self.router.is_heard:
             return []
-        events = self._announcements.changes(before, self.surroundings.all(), now)
+        events = self._announcements.changes(before, after, now)
         routed = self._route(Forward(tuple(events)), self.name, now) if events else []
         return [effect for effect in routed if isinstance(effect, Send) and isinstance(effect.message, Notify)]
 
     def _report(self, neighbours: list[NodeId]) -> list[Effect]:
-        return [Send(neighbour, self.surroundings.report(neighbour)) for neighbour in neighbours]
+        """Tell neighbours who is on this side, unless they know."""
+        reports = {neighbour: self.surroundings.report(neighbour) for neighbour in neighbours}
+        news = {neighbour: report for neighbour, report in reports.items() if self._reported.get(neighbour) != report}
+        self._reported |= news
+        return [Send(neighbour, report) for neighbour, report in news.items()]
+
+    def _report_soon(self, now: float) -> list[Effect]:
+        """Positions have changed; there may be more of that."""
+        if self._next_report < FOREVER or not self.surroundings.neighbours():
+            return []
+        self._next_report = now + REPORT_AFTER
+        return [Wake(self._next_report)]
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
-        """Events for here are routed; what is for nobody that is known goes no further."""
+        """What is for nobody that is known goes no further."""
         if message.to != self.name:
             way = self.surroundings.way(message.to)
             return [] if way is None else [Send(way, message)]
@@ -420,8 +392,25 @@ class BrokerCore:
                 return self._questions.inquired(inquiry, message.origin)
             case Finding() as finding:
                 return self._questions.found(finding)
+            case Recall() as recall:
+                return [Read(message.origin, recall)]
+            case Recalled() as recalled:
+                return self._catch_up.recalled(message.origin, recalled, now)
             case Forward() as forward:
                 return self._forward(forward, sender, now)
+
+    def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
+        """What was found here goes to the broker that recalls it; behind it, what is announced and open."""
+        broker, found = message.what.broker, message.found
+        if self._announcements is not None and found.after >= found.upto:
+            wished = wishes(self.clients, self.router.advertised)
+            opened = self._announcements.open(message.what.recall.filters, wished, now)
+            taken = [Taken(found.upto, event.time or 0, event) for event in opened]
+            found = structs.replace(found, taken=(*found.taken, *taken))
+        if broker == self.name:
+            return self._catch_up.recalled(broker, found, now)
+        way = self.surroundings.way(broker)
+        return [] if way is None else [Send(way, Addressed(broker, self.name, found))]
 
     def _tell(self, now: float) -> list[Effect]:
         """What neighbours have to know, and then what is announced of it: who hears of it can be answered."""
@@ -446,15 +435,16 @@ class BrokerCore:
     # --- time ---
 
     def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
-        effects: list[Effect] = []
-        while self._held and self._held[0][0] <= now:
-            _, _, client, event = heapq.heappop(self._held)
-            effects.append(Append(client, (self._acceptance.stamped(event),)))
-        if self._held:
-            effects.append(Wake(self._held[0][0]))
+        self.surroundings.position = max(self.surroundings.position, message.position)
+        effects = self._intake.tick(now)
+        if now >= self._next_report:
+            self._next_report = FOREVER
+            effects += self._report(self.surroundings.neighbours())
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
             offered = self.router.advertised.copy()
+            self._reported.clear()
+            effects += self._report(self.surroundings.neighbours())
             for source, wanted in self.router.expire(now):
                 self._forget(source, wanted)
                 effects.append(Lapsed(source.node, source.name, wanted))
@@ -484,11 +474,6 @@ class BrokerCore:
 def _answer(client: NodeId, request: Request, answer: Accepted | Refused) -> list[Effect]:
     """What a client is told, if it wants to know."""
     return [Send(client, answer)] if request.request or isinstance(answer, Refused) else []
-
-
-def _release(event: Event) -> float:
-    """The time before which an event is to go no further."""
-    return 0.0 if event.not_before is None else event.not_before / MICROS
 
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import Inquiry, Message, NodeId, Refusal
-from vestnik.wire.replays import Replay
+from vestnik.wire.messages import Inquiry, Message, NodeId, Recall, Recalled, Refusal
 
 
 class Send(Struct, frozen=True):
@@ -37,16 +36,10 @@ class Append(Struct, frozen=True):
 
 
 class Read(Struct, frozen=True):
-    """Find past events for a subscription that is new, by its name and its numbering. They come back as `Past`.
+    """Find what a broker recalls of what was stored here. It comes back as `Past`."""
 
-    Without a name they are for the client itself, and `epoch` is the number of its request.
-    """
-
-    client: NodeId
-    name: str
-    epoch: int
-    filter: Filter
-    replay: Replay
+    broker: NodeId
+    recall: Recall
 
 
 class Wake(Struct, frozen=True):
@@ -122,14 +115,16 @@ class Drained(Message, frozen=True):
 
 
 class Tick(Message, frozen=True):
-    """Time has passed."""
+    """Time has passed. All that was stored up to a position will not be lost, and has been handed back."""
+
+    position: int = 0
 
 
 class Past(Message, frozen=True):
-    """What was found."""
+    """What was found, or a part of it."""
 
     what: Read
-    events: tuple[Event, ...]
+    found: Recalled
 
 
 class Consulted(Message, frozen=True):

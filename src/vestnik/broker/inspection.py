@@ -175,7 +175,7 @@ def _client(core: BrokerCore, chronicle: Chronicle, name: NodeId, event: Event |
 def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Event | None) -> Iterable[dict[str, Any]]:
     made = chronicle.made.get(name, {})
     for subscribed_as, subscription in islice(client.subscriptions.items(), MOST):
-        kept = [k.number for k in subscription.kept if event is not None and _is_same(k.event, event)]
+        kept = [k.number for k in subscription.kept if event and k.event and _is_same(k.event, event)]
         yield {
             "name": subscribed_as,
             "since": made[subscribed_as].at if subscribed_as in made else None,

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Effect, Full, Gone, LinkDown, LinkUp, Note, Send, Tick
-from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source
 from vestnik.trace.records import (
@@ -22,6 +21,7 @@ from vestnik.trace.records import (
     Dropped,
     Linked,
     Lost,
+    Missing,
     Notified,
     Published,
     Rejected,
@@ -53,7 +53,7 @@ class Numbering:
         self.name = name
         self.filter = wanted
         self.last = 0
-        self.early: dict[int, Event] = {}
+        self.early: dict[int, Delivery] = {}
 
 
 class Recorder:
@@ -151,13 +151,16 @@ class Recorder:
             for epoch, number in delivery.numbers:
                 numbering = self._numberings.get((client, epoch))
                 if numbering is not None and number > numbering.last:
-                    numbering.early[number] = delivery.event
+                    numbering.early[number] = delivery
                     yield from self._in_turn(client, numbering, now)
 
     def _in_turn(self, client: NodeId, numbering: Numbering, now: float) -> Iterator[AnyRecord]:
-        while (event := numbering.early.pop(numbering.last + 1, None)) is not None:
+        while (delivery := numbering.early.pop(numbering.last + 1, None)) is not None:
             numbering.last += 1
-            yield Notified(now, client, event, ((numbering.name, numbering.last),))
+            if delivery.event is None:
+                yield Missing(now, client, numbering.name, delivery.gap)
+            else:
+                yield Notified(now, client, delivery.event, ((numbering.name, numbering.last),))
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
         """What was asked for and is not among what is there will not come."""
@@ -176,4 +179,4 @@ def _keys(message: Message) -> Iterator[tuple[str, str]]:
         case Forward(events):
             yield from [(event.source, event.id) for event in events]
         case Notify(deliveries) | Answer(kept=deliveries):
-            yield from [(delivery.event.source, delivery.event.id) for delivery in deliveries]
+            yield from [(delivery.event.source, delivery.event.id) for delivery in deliveries if delivery.event]

@@ -18,7 +18,7 @@ from vestnik.errors import Disconnected, NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import WINDOW
-from vestnik.session.acts import Act, Anew, Done, Found, Hand, Lost, Told
+from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
@@ -198,10 +198,16 @@ class Bus:
     async def fetch(
         self, wanted: Filter | str, *, limit: int = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
-        """Past events that the broker has stored, the newest `limit` of those that are wanted, oldest first."""
+        """Past events that brokers have stored, the newest `limit` of those that are wanted, oldest first.
+
+        Where a broker could not be asked, that is logged as a warning.
+        """
         self._line.check("fetch")
         replay = Replay(last=limit, since=since, latest_by=latest_by)
-        return list(await self._find(*self._session.fetch(as_filter(wanted), replay, time.time())))
+        found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.time()))
+        for reason in found.lost:
+            LOG.warning("not all of the past was found: %s", reason)
+        return list(found.events)
 
     # --- brokers themselves ---
 
@@ -211,10 +217,10 @@ class Bus:
         `vestnik.server.desk` has the kinds.
         """
         self._line.check("inspect")
-        return await self._find(*self._session.question(kind, about, to, time.time()))
+        return (await self._find(*self._session.question(kind, about, to, time.time()))).data
 
     async def _find(self, request: int, acts: Iterable[Act]) -> Any:
-        """What is found for a request."""
+        """The act that answers a request."""
         future = self._found[request] = asyncio.get_running_loop().create_future()
         self._line.do(acts)
         try:
@@ -249,9 +255,9 @@ class Bus:
                 for name, number in numbers:
                     if name in self._subscriptions:
                         self._subscriptions[name].give(event, number, names, replayed=replayed)
-            case Found(request, found) | Told(request, found):
-                if request in self._found and not self._found[request].done():
-                    self._found[request].set_result(found)
+            case Found(request) | Told(request) if request in self._found:
+                if not self._found[request].done():
+                    self._found[request].set_result(act)
             case Done(Fetch() | Question(), reason) if reason and act.what.request in self._found:
                 what = f"question {act.what.kind}" if isinstance(act.what, Question) else "fetch"
                 self._found[act.what.request].set_exception(NotAccepted(what, reason))
@@ -259,8 +265,8 @@ class Bus:
                 self._answered(subject_of(what), act)
             case Lost(name, first, last) if name in self._subscriptions:
                 self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
-            case Anew(name) if name in self._subscriptions:
-                self._subscriptions[name].miss(None, "the broker had forgotten the subscription")
+            case Missing(name, reason) if name in self._subscriptions:
+                self._subscriptions[name].miss(None, reason)
 
     async def _ask(self, subject: Subject, acts: Iterable[Act]) -> Done:
         """Do what follows from a request, and wait until it is answered."""

@@ -46,7 +46,7 @@ class Shedding:
     def _is_shed(self, effect: Effect) -> bool:
         if not (isinstance(effect, Send) and isinstance(effect.message, Notify) and self._sheds()):
             return False
-        self.shed.update(delivery.event.id for delivery in effect.message.deliveries)
+        self.shed.update(delivery.event.id for delivery in effect.message.deliveries if delivery.event)
         return True
 
 

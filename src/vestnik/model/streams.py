@@ -40,7 +40,7 @@ class Recent(Generic[Key, Value]):
 
 
 class Arrivals:
-    """Knows the events that have arrived."""
+    """Knows the events that have arrived, by stream and seq."""
 
     def __init__(self, streams: int = STREAMS) -> None:
         # the last seq of each stream, and as bit n whether the event n before it was seen

@@ -35,8 +35,6 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
-from vestnik.model.events import Event
-from vestnik.model.filters import Filter
 from vestnik.server.desk import Desk, Links, Taken
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
@@ -59,12 +57,13 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Reach,
+    Recall,
+    Recalled,
     Subscribe,
     Unadvertise,
     Unsubscribe,
     Welcome,
 )
-from vestnik.wire.replays import Replay
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
@@ -87,23 +86,15 @@ class Store(Protocol):
     def is_durable(self) -> bool:
         """Whether it outlives a crash."""
 
+    @property
+    def position(self) -> int:
+        """All that was appended up to here will not be lost, and was answered."""
+
     def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
         """Store, and call `done`, for each source in order; with the reason where it cannot be."""
 
-    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
-        """What was stored and is wanted, in the order in which it was taken."""
-
-
-class Forgetful:
-    """Stores nothing."""
-
-    is_durable = False
-
-    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
-        done(what, "")
-
-    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
-        return []
+    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
+        """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
 
 
 class Guest(NamedTuple):
@@ -127,7 +118,7 @@ class BrokerHost:
         self,
         core: BrokerCore,
         routing: str,
-        store: Store | None = None,
+        store: Store,
         *,
         takes_clients: bool = True,
         trace: TraceFile | None = None,
@@ -137,7 +128,7 @@ class BrokerHost:
     ) -> None:
         self.core = core
         self._routing = routing
-        self._store = store or Forgetful()
+        self._store = store
         self._takes_clients = takes_clients
         self._trace = trace
         self._recorder = Recorder(core)
@@ -155,7 +146,7 @@ class BrokerHost:
         self._alarm_at = FOREVER
         self._quiet: set[End] = set()  # who was not heard since the last beat
         self._pulse = self._loop.call_later(BEAT, self._beat)
-        self._take(Tick(), core.name)
+        self._take(Tick(store.position), core.name)
 
     @property
     def name(self) -> NodeId:
@@ -201,7 +192,7 @@ class BrokerHost:
             case Append():
                 self._store.append(effect, self._stored)
             case Read():
-                self._begin(self._read(effect))
+                self._store.recall(effect.recall, lambda found: self._do(Past(effect, found)))
             case Consult():
                 self._begin(self._consult(effect))
             case Wake(at):
@@ -218,14 +209,6 @@ class BrokerHost:
 
     def _stored(self, what: Append, failure: str) -> None:
         self._do(NotAppended(what, failure) if failure else Appended(what))
-
-    async def _read(self, what: Read) -> None:
-        try:
-            events = await self._store.past(what.filter, what.replay)
-        except (VestnikError, OSError) as error:
-            self._say(f"the past could not be read: {error}")
-            events = []
-        self._do(Past(what, tuple(events)))
 
     async def _consult(self, what: Consult) -> None:
         try:
@@ -271,7 +254,7 @@ class BrokerHost:
     def _ring(self) -> None:
         self._alarm, self._alarm_at = None, FOREVER
         try:
-            self._do(Tick())
+            self._do(Tick(self._store.position))
         finally:
             self._wake(time.time() + LATEST_TICK)
 

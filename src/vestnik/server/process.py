@@ -18,7 +18,7 @@ from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
-from vestnik.server.store import JournalStore
+from vestnik.server.store import JournalStore, MemoryStore
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.addresses import Address
 from vestnik.transport.ends import End
@@ -48,7 +48,7 @@ class Broker:
         self._server: asyncio.Server | None = None
         self._joins: dict[Address, asyncio.Task[None]] = {}
         self._ends: dict[Address, End] = {}  # of the links that it makes
-        self._store: JournalStore | None = None
+        self._journal: JournalStore | None = None
         self._trace: TraceFile | None = None
 
     async def __aenter__(self) -> Self:
@@ -56,23 +56,24 @@ class Broker:
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4)
         router = kind(make_strategy(settings.routing), leases)
+        began = time.time_ns() // 1000
         stored: Iterable[Append] = ()
         if settings.data is not None:
-            self._store = _store(settings.data)
-            if not self._store.recovery.is_clean:
-                self._say(str(self._store.recovery))
-            stored = self._store.stored()
-        first_seq = time.time_ns() // 1000
-        core = BrokerCore(settings.name, router, settings.sweep, stored, first_seq, announces=True)
+            self._journal = _journal(settings.data)
+            if not self._journal.recovery.is_clean:
+                self._say(str(self._journal.recovery))
+            stored = self._journal.stored()
+        core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=True)
         takes_clients = settings.role != "router"
         self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
+        store = self._journal or MemoryStore(began)
         self.host = BrokerHost(
             core,
             settings.way_of_routing,
-            self._store,
+            store,
             takes_clients=takes_clients,
             trace=self._trace,
-            stored=tuple if self._store is None else self._store.taken,
+            stored=store.taken,
             links=self,
             say=self._say,
         )
@@ -113,8 +114,8 @@ class Broker:
         self.host.close()
         if self._server is not None:
             await self._server.wait_closed()
-        if self._store is not None:
-            await self._store.close()
+        if self._journal is not None:
+            await self._journal.close()
         if self._trace is not None:
             self._trace.close()
 
@@ -145,7 +146,7 @@ class Broker:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
 
-def _store(folder: Path) -> JournalStore:
+def _journal(folder: Path) -> JournalStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return JournalStore(folder / "journal")

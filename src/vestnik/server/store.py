@@ -1,29 +1,37 @@
-"""What a broker's clients publish, in its journal."""
+"""What a broker's clients publish, in its journal or in memory."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from msgspec import Raw, msgpack
 
 from vestnik.broker.effects import Append
-from vestnik.errors import JournalFailed
-from vestnik.journal import Entry, GroupCommit, Journal, Settings
+from vestnik.broker.selection import recollect
+from vestnik.errors import JournalFailed, VestnikError
+from vestnik.journal import Entry, GroupCommit, Journal, Record, Settings
 from vestnik.model.events import Event
-from vestnik.model.filters import Filter
+from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
-from vestnik.wire.replays import Replay, Selection
 
 TAKEN: Final = 1
 """The kind of a record that holds a client and an event that it published."""
+COMMIT_WITHIN: Final = 1.0
+"""Seconds after which what nobody waits for is made durable."""
+REMEMBERED: Final = 10_000
+"""Events that a broker without a journal keeps."""
 
 Done: TypeAlias = Callable[[Append, str], None]
 """Told what was stored, with an empty reason; or why it could not be."""
+
+
+Answer: TypeAlias = Callable[[Recalled], None]
+"""Told what is recalled, part by part."""
 
 
 class JournalStore:
@@ -34,8 +42,16 @@ class JournalStore:
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._journal = Journal.open(folder, settings)
         self._commit = GroupCommit(self._journal)
-        self._waiting: Counter[str] = Counter()  # sources of which something is on its way to the disk
+        self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
+        self._waiting: deque[int] = deque()  # the positions of what is
+        self._later: asyncio.TimerHandle | None = None
+        self._reading: set[asyncio.Task[None]] = set()
         self.recovery = self._journal.recovery
+
+    @property
+    def position(self) -> int:
+        """All up to here is on disk, and was answered."""
+        return min(self._journal.committed, self._waiting[0] - 1 if self._waiting else self._journal.last)
 
     def stored(self) -> Iterator[Append]:
         """All that was stored before."""
@@ -52,7 +68,7 @@ class JournalStore:
 
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
-        waits = bool(what.request) or any(source in self._waiting for source in sources)
+        waits = bool(what.request) or any(source in self._sources for source in sources)
         try:
             position = self._journal.append(_entries(what))
         except JournalFailed as error:
@@ -60,29 +76,101 @@ class JournalStore:
             return
         if not waits:
             done(what, "")
+            self._commit_later()
             return
-        self._waiting.update(sources)
+        self._sources.update(sources)
+        self._waiting.append(position)
 
         def committed(failure: BaseException | None) -> None:
-            self._waiting -= Counter(sources)
+            self._sources -= Counter(sources)
+            self._waiting.popleft()
             done(what, "" if failure is None else str(failure))
 
         self._commit.when_committed(position, committed)
 
-    async def past(self, wanted: Filter, replay: Replay) -> list[Event]:
-        return await asyncio.to_thread(self._select, Selection(wanted, replay), self._journal.last)
+    def recall(self, what: Recall, answer: Answer) -> None:
+        """Answer with what is on disk, when all that was taken before is."""
+        upto = what.upto or self._journal.last
+        if upto <= self._journal.committed:
+            self._read(what, upto, answer)
+        else:
+            self._commit.when_committed(upto, lambda failure: self._read(what, upto, answer))
 
-    def _select(self, selection: Selection, until: int) -> list[Event]:
-        for record in self._journal.read(until=until):
-            if record.kind == TAKEN:
-                event = unpack(msgpack.decode(record.payload)[1])
-                if event.seq is not None:
-                    selection.take(event, record.time)
-        return selection.events()
+    def _read(self, what: Recall, upto: int, answer: Answer) -> None:
+        task = asyncio.ensure_future(self._answer(what, upto, answer))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    async def _answer(self, what: Recall, upto: int, answer: Answer) -> None:
+        try:
+            found = await asyncio.to_thread(self._find, what, upto)
+        except (VestnikError, OSError) as error:
+            found = [Recalled(what.number, (), upto, upto, f"what it has stored cannot be read: {error}")]
+        for part in found:
+            answer(part)
+
+    def _find(self, what: Recall, upto: int) -> list[Recalled]:
+        cursor = self._journal.read(max(what.after, 0), upto)
+
+        def lost() -> str:
+            dropped = 1 if what.after < 0 else 0  # before what is kept there is always something
+            return "; ".join(str(gap) for gap in cursor.lost if gap.first > dropped)
+
+        return list(recollect(what, _taken(cursor), upto, lost))
+
+    def _commit_later(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(COMMIT_WITHIN, self._commit_now)
+
+    def _commit_now(self) -> None:
+        self._later = None
+        self._commit.when_committed(self._journal.last, lambda failure: None)
 
     async def close(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
         await self._commit.close()
+        await asyncio.gather(*self._reading)
         self._journal.close()
+
+
+class MemoryStore:
+    """Keeps the last events in memory, so that a link that breaks loses nothing, and no longer than the process."""
+
+    is_durable = False
+
+    def __init__(self, first: int, most: int = REMEMBERED) -> None:
+        self.position = self._before = first - 1
+        self._taken: deque[Taken] = deque(maxlen=most)
+
+    def append(self, what: Append, done: Done) -> None:
+        now = time.time_ns() // 1000
+        for event in what.events:
+            if event.seq is not None:
+                self.position += 1
+                self._taken.append(Taken(self.position, now, event))
+        done(what, "")
+
+    def recall(self, what: Recall, answer: Answer) -> None:
+        upto = what.upto or self.position
+        before = self._taken[0].position - 1 if self._taken else self.position
+        lost = "it keeps only the last events, and has no data folder" if 0 <= what.after < before else ""
+        stored = [taken for taken in self._taken if what.after < taken.position <= upto]
+        for part in recollect(what, stored, upto, lambda: lost):
+            answer(part)
+
+    def taken(self) -> Iterator[tuple[int, Event]]:
+        """All events that are kept, with the times at which they came."""
+        for taken in list(self._taken):
+            yield taken.time, taken.event
+
+
+def _taken(cursor: Iterable[Record]) -> Iterator[Taken]:
+    for record in cursor:
+        if record.kind == TAKEN:
+            event = unpack(msgpack.decode(record.payload)[1])
+            if event.seq is not None:
+                yield Taken(record.position, record.time, event)
 
 
 def _entries(what: Append) -> list[Entry]:

@@ -32,10 +32,11 @@ class Lost(Struct, frozen=True):
     last: int
 
 
-class Anew(Struct, frozen=True):
-    """Tell the application that the broker had forgotten a subscription: before the next, some may be lost."""
+class Missing(Struct, frozen=True):
+    """Tell the application that before the next notification some may be missing, nobody knows how many, and why."""
 
     name: str
+    reason: str
 
 
 class Done(Struct, frozen=True):
@@ -50,10 +51,11 @@ class Done(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """Tell the application what past events there are."""
+    """Tell the application what past events there are, and in words what could not be found."""
 
     request: int
     events: tuple[Event, ...]
+    lost: tuple[str, ...] = ()
 
 
 class Told(Struct, frozen=True):
@@ -69,4 +71,4 @@ class Alarm(Struct, frozen=True):
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Anew | Done | Found | Told | Alarm
+Act: TypeAlias = Say | Hand | Lost | Missing | Done | Found | Told | Alarm

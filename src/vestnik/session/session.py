@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Alarm, Anew, Done, Found, Hand, Say, Told
+from vestnik.session.acts import Act, Alarm, Done, Found, Hand, Missing, Say, Told
 from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Requests
@@ -78,6 +78,7 @@ class Session:
         self._missing: set[str] = set()  # the subscriptions of which something is missing
         self._advertisements: dict[str, Advertise] = {}
         self._requests = Requests()
+        self._parts: dict[int, list[Event]] = {}  # of the past, by the request for it
         self._arrivals = count()
         self._epochs = count(int(uniform(1, 2**52)))
         self._agenda: Agenda[Errand] = Agenda()
@@ -169,6 +170,7 @@ class Session:
         Alarms that came while there was no broker may have been ignored.
         """
         self._alarm_at = FOREVER
+        self._parts.clear()
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         for known in self._subscriptions.values():
             acts.append(self._say_subscription(known, now))
@@ -195,12 +197,15 @@ class Session:
                 return self._ask([one for one, number in known if one is not None and one.last < number], now)
             case Unknown(position):
                 return self._forgotten(position, now)
-            case Accepted(request, lease, epoch):
-                return [*self._follow(epoch, now), *self._accepted(request, lease, now)]
+            case Accepted(request, lease, epoch, last, seen):
+                acts = self._follow(epoch, now)
+                if epoch in self._by_epoch:
+                    self._by_epoch[epoch].sees(last, dict(seen))
+                return [*acts, *self._accepted(request, lease, now)]
             case Refused(request, reason):
                 return self._refused(request, reason)
-            case Fetched(request, events):
-                return [Found(request, events) for _ in self._done(request)]
+            case Fetched(request, events, lost, more):
+                return self._fetched(request, events, lost, more=more)
             case Report(request, data):
                 return [Told(request, data) for _ in self._done(request)]
             case Stored(request, refused):
@@ -213,7 +218,8 @@ class Session:
         known = self._by_epoch.get(epoch)
         if known is None or epoch == known.epoch:
             return []
-        acts: list[Act] = [Anew(known.name)] if known.epoch else []
+        is_lost = known.epoch and not known.seen
+        acts: list[Act] = [Missing(known.name, "the broker had forgotten the subscription")] if is_lost else []
         self._by_epoch.pop(known.epoch, None)
         self._no_longer_ask(known)
         self._check_later(known, now)
@@ -235,7 +241,7 @@ class Session:
                     in_turn.append((known.name, known.given))
                 if known.early:
                     early.append(known)
-        if in_turn:
+        if in_turn and delivery.event is not None:
             acts.append(Hand(delivery.event, tuple(in_turn), delivery.replayed))
         return acts + self._release(early, now) if early else acts
 
@@ -348,6 +354,15 @@ class Session:
                     self._advertisements.pop(name, None)
                     self._agenda.drop(Errand("offer", name))
         return [*done]
+
+    def _fetched(self, request: int, events: tuple[Event, ...], lost: tuple[str, ...], *, more: bool) -> list[Act]:
+        """Past events come in parts; what is repeated in between begins again."""
+        found = self._parts.setdefault(request, [])
+        found += events
+        if more:
+            return []
+        del self._parts[request]
+        return [Found(request, tuple(found), lost) for _ in self._done(request)]
 
     def _forget(self, known: Subscription) -> None:
         del self._subscriptions[known.name]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vestnik.model.events import Event
+from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
-from vestnik.model.streams import Arrivals
-from vestnik.session.acts import Act, Hand, Lost
+from vestnik.model.streams import STREAMS, Arrivals, Recent
+from vestnik.session.acts import Act, Hand, Lost, Missing
 from vestnik.session.checking import Checking
 from vestnik.wire.messages import Delivery, Position, Subscribe
 from vestnik.wire.replays import Replay
@@ -17,8 +17,19 @@ class Early(NamedTuple):
     """What came before its turn, and when in the order of all that came."""
 
     arrival: int
-    event: Event
-    replayed: bool
+    delivery: Delivery
+
+    @property
+    def is_effect(self) -> bool:
+        event = self.delivery.event
+        return event is not None and bool(event.causes)
+
+
+class Seen(NamedTuple):
+    """Whoever has all up to a number has seen what brokers took up to a position."""
+
+    number: int
+    positions: dict[str, int]
 
 
 class Subscription:
@@ -42,6 +53,9 @@ class Subscription:
         self.given = 0  # the last number that the application was given
         self.early: dict[int, Early] = {}
         self._handed = Arrivals()
+        self._latest: Recent[tuple[Pair, int], int] = Recent(STREAMS)  # by stream and priority
+        self._seen: dict[str, int] = {}
+        self._to_be_seen: Seen | None = None
         self.is_paused = False
         self.was_paused = False  # then what the next answer brings was not lost
         self.checking: Checking | None = None
@@ -53,15 +67,29 @@ class Subscription:
     def position(self) -> Position:
         return Position(self.name, self.epoch, self.last)
 
+    @property
+    def seen(self) -> dict[str, int]:
+        """The position of each broker up to which nothing it took is missing here."""
+        if self._to_be_seen is not None and self.last >= self._to_be_seen.number:
+            self._seen |= self._to_be_seen.positions
+            self._to_be_seen = None
+        return self._seen
+
+    def sees(self, number: int, positions: dict[str, int]) -> None:
+        """What was taken up to these positions has been seen when all up to a number was handed over."""
+        if self.seen is not None and self._to_be_seen is None and positions:
+            self._to_be_seen = Seen(number, positions)
+
     def message(self, request: int) -> Subscribe:
-        terms = self.lease, self.keep, self.epoch, self.afresh
-        return Subscribe(self.name, self.filter, *terms, self.replay, request=request)
+        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, self.last
+        return Subscribe(self.name, self.filter, *terms, tuple(sorted(self.seen.items())), request=request)
 
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
         self.epoch, self.afresh = self.afresh, afresh
         self.last = self.closed = 0
         self.was_paused = self.is_paused
+        self._to_be_seen = None
         self.early.clear()
 
     @property
@@ -72,29 +100,36 @@ class Subscription:
     def in_turn(self, *, hold: bool) -> Early | None:
         """What came early and is in turn now; with `hold`, no effect."""
         found = self.early.get(self.last + 1)
-        return None if found is None or (hold and found.event.causes) else found
+        return None if found is None or (hold and found.is_effect) else found
 
     def take(self, number: int, delivery: Delivery, arrival: int, *, hold: bool) -> bool:
         """Whether a notification is in turn and new. One that is early is kept; with `hold`, also an effect."""
         event = delivery.event
-        if number == self.last + 1 and not (hold and event.causes):
+        if number == self.last + 1 and event is not None and not (hold and event.causes):
             self.last = number
-            return self._gives(event)
+            return self._gives(event, again=delivery.again)
         if number > self.last:
-            self.early.setdefault(number, Early(arrival, event, delivery.replayed))
+            self.early.setdefault(number, Early(arrival, delivery))
         return False
 
     def recover(self, number: int, delivery: Delivery, arrival: int) -> None:
         """Keep what had to be asked for."""
         if number > self.last and number not in self.early:
-            self.early[number] = Early(arrival, delivery.event, delivery.replayed)
+            self.early[number] = Early(arrival, delivery)
             self.missed += not self.was_paused
 
     def hand_next(self) -> list[Act]:
         """Hand over what came early and is in turn."""
         self.last += 1
-        early = self.early.pop(self.last)
-        return [Hand(early.event, ((self.name, self.given),), early.replayed)] if self._gives(early.event) else []
+        delivery = self.early.pop(self.last).delivery
+        event = delivery.event
+        if event is None:
+            return [Missing(self.name, delivery.gap)]
+        return (
+            [Hand(event, ((self.name, self.given),), delivery.replayed)]
+            if self._gives(event, again=delivery.again)
+            else []
+        )
 
     def pass_lost(self) -> list[Act]:
         """What is in turn and not here, though the broker has sent all that it has, is lost for good."""
@@ -108,8 +143,15 @@ class Subscription:
         self.missed += 0 if self.was_paused else lost
         return [Lost(self.name, first, self.given)]
 
-    def _gives(self, event: Event) -> bool:
-        """Whether the application is given an event: it was not before."""
-        is_new = self._handed.is_new(event)
-        self.given += is_new
-        return is_new
+    def _gives(self, event: Event, *, again: bool) -> bool:
+        """Whether the application is given an event: it was not before, and what comes again keeps the order."""
+        if event.stream is None or event.seq is None:
+            self.given += 1
+            return True
+        order = event.stream, event.priority
+        latest = self._latest.get(order) or 0
+        if (again and event.seq <= latest) or not self._handed.is_new(event):
+            return False
+        self._latest.put(order, max(latest, event.seq))
+        self.given += 1
+        return True

@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
 from vestnik.broker.effects import Append, Appended, Effect, Note, Past, Read, Send, Tick, Wake
+from vestnik.broker.selection import recollect
 from vestnik.model.events import Event
-from vestnik.session.acts import Act, Alarm, Anew, Done, Hand, Lost, Say
+from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
 from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
 from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
-from vestnik.wire.messages import Answer, Forward, Message, NodeId, Notify, Publish
-from vestnik.wire.replays import Selection
+from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recalled, Taken
 
-TICK = Tick()
 MICROS = 1_000_000
 
 
@@ -64,7 +63,9 @@ def events_in(message: Message) -> list[Event]:
         case Forward(events) | Publish(events):
             return list(events)
         case Notify(deliveries) | Answer(kept=deliveries):
-            return [delivery.event for delivery in deliveries]
+            return [delivery.event for delivery in deliveries if delivery.event is not None]
+        case Addressed(body=Recalled(taken=taken)):
+            return [one.event for one in taken]
     return []
 
 
@@ -129,7 +130,7 @@ class BrokerHost(Host):
             channel.send(going)
 
     def wake(self) -> None:
-        self.take(TICK, self.name)
+        self.take(Tick(len(self.disk)), self.name)
 
     def _perform(self, effect: Effect) -> None:
         world, now = self._world, self._kernel.now
@@ -140,20 +141,25 @@ class BrokerHost(Host):
                         world.record(Published(now, client, event))
                 self._disk_free_at = max(self._disk_free_at, now + self._disk_delay())
                 self._kernel.at(self._disk_free_at, self._stored, effect)
-            case Read(replay=replay):
-                selection = Selection(effect.filter, replay)
-                for event in [event for what in self.disk for event in what.events if event.seq is not None]:
-                    selection.take(event, int(now * MICROS))
-                found = Past(effect, tuple(selection.events()))
-                self._kernel.at(now + self._disk_delay(), self._found, found)
+            case Read():
+                self._kernel.at(now + self._disk_delay(), self._read, effect)
             case Wake(at):
                 self._wake_at(at)
             case Note(event, _, reason):
                 world.record(Dropped(now, self.name, event, reason))
 
-    def _found(self, past: Past) -> None:
+    def _read(self, what: Read) -> None:
         if self.is_up:
-            self.take(past, self.name)
+            recall = what.recall
+            after, upto = max(recall.after, 0), recall.upto or len(self.disk)
+            stored = [
+                Taken(position, int(self._kernel.now * MICROS), event)
+                for position, append in enumerate(self.disk[after:upto], start=after + 1)
+                for event in append.events
+                if event.seq is not None
+            ]
+            for found in recollect(recall, stored, upto):
+                self.take(Past(what, found), self.name)
 
     def _stored(self, what: Append) -> None:
         if self.is_up:
@@ -194,8 +200,8 @@ class ClientHost(Host):
                             world.record(Rejected(now, self.name, event, reasons[event.id]))
                 case Lost(name, first, last):
                     world.record(records.Lost(now, self.name, name, first, last))
-                case Anew(name):
-                    world.record(records.Anew(now, self.name, name))
+                case Missing(name, reason):
+                    world.record(records.Missing(now, self.name, name, reason))
 
     def _say(self, message: Message) -> None:
         if self.channel is None:

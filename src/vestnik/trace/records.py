@@ -80,11 +80,12 @@ class Lost(Record, frozen=True):
     last: int
 
 
-class Anew(Record, frozen=True):
-    """A client was told that its broker had forgotten a subscription: before the next, some may be lost."""
+class Missing(Record, frozen=True):
+    """A client was told that before the next notification of a subscription some may be missing, and why."""
 
     client: NodeId
     name: str
+    reason: str = ""
 
 
 class Settled(Record, frozen=True):
@@ -157,6 +158,6 @@ class Corrupted(Record, frozen=True):
 
 
 AnyRecord: TypeAlias = (
-    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Lost | Anew | Settled
+    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Lost | Missing | Settled
     | Attached | Detached | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
 )  # fmt: skip

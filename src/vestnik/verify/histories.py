@@ -21,10 +21,10 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.trace.records import (
     Advertised,
-    Anew,
     AnyRecord,
     Attached,
     Detached,
+    Missing,
     Published,
     Rejected,
     Settled,
@@ -140,7 +140,7 @@ def _spans(
     current: dict[Key, Span] = {}
     found: list[Span] = []
     for number, record in enumerate(records):
-        if isinstance(record, begins | ends) or (isinstance(record, Anew) and begins is Subscribed):
+        if isinstance(record, begins | ends) or (isinstance(record, Missing) and begins is Subscribed):
             key = record.client, record.name
             before = current.pop(key, None)
             lingers = isinstance(record, Subscribed | Advertised | Unadvertised)
@@ -149,7 +149,7 @@ def _spans(
             if isinstance(record, begins):
                 first = number if before is None else before.first
                 current[key] = Span(*key, record.filter, first, number, len(records))
-            elif before is not None and isinstance(record, Anew):
+            elif before is not None and isinstance(record, Missing):
                 current[key] = before._replace(start=number)
     return [*found, *current.values()]
 

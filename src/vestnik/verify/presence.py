@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from vestnik.trace.records import (
     Advertised,
-    Anew,
     AnyRecord,
     Attached,
     Corrupted,
@@ -14,6 +13,7 @@ from vestnik.trace.records import (
     Detached,
     Dropped,
     Lost,
+    Missing,
     Notified,
     Published,
     Restarted,
@@ -49,7 +49,7 @@ def presence(history: History, since: float = ALWAYS) -> Iterator[Violation]:
                 away[node] = record
             case Attached(client=node) | Restarted(node=node):
                 away.pop(node, None)
-            case Notified(client=client) | Lost(client=client) | Anew(client=client) if client in away:
+            case Notified(client=client) | Lost(client=client) | Missing(client=client) if client in away:
                 if record.at >= since:
                     event = record.event if isinstance(record, Notified) else None
                     name = "" if isinstance(record, Notified) else record.name
@@ -81,7 +81,7 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
                 disturbed[node] = disturbed[""] = number
             case Vanished(sender=sender, receiver=receiver):
                 disturbed.update((node, number) for node in (sender, receiver) if node in homes)
-            case Lost(client=client, name=name) | Anew(client=client, name=name) if record.at >= since:
+            case Lost(client=client, name=name) | Missing(client=client, name=name) if record.at >= since:
                 start = begun.get((client, name), -1)
                 if max(disturbed.get(client, -1), disturbed.get(homes.get(client, ""), -1)) < start:
                     what = "lost something in" if isinstance(record, Lost) else "is to begin anew with"

@@ -59,6 +59,8 @@ class _PlainDelivery(Struct, array_like=True, gc=False):
     event: Plain
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
+    gap: str = ""
+    again: bool = False
 
 
 class _PlainNotify(Struct, array_like=True, tag=64, gc=False):
@@ -130,8 +132,8 @@ def _array(size: int) -> bytes:
 
 
 def _delivered(delivery: Delivery) -> bytes:
-    if delivery.replayed:
-        return b"\x93" + pack(delivery.event) + _encode(delivery.numbers) + b"\xc3"
+    if delivery.event is None or delivery.replayed or delivery.again:
+        return _encoder.encode(delivery)
     return b"\x92" + pack(delivery.event) + _encode(delivery.numbers)
 
 
@@ -216,7 +218,8 @@ def _plain_forwarded(message: _PlainForward) -> Forward:
 
 
 def _plain_notified(message: _PlainNotify) -> Notify:
-    return Notify(tuple([Delivery(opened(one.event), one.numbers, one.replayed) for one in message.deliveries]))
+    deliveries = [Delivery(opened(d.event), d.numbers, d.replayed, d.gap, d.again) for d in message.deliveries]
+    return Notify(tuple(deliveries))
 
 
 _WHOLE: Final[dict[type, Callable[[Any], Message]]] = {

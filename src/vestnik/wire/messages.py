@@ -97,9 +97,48 @@ class AdminA(Message, frozen=True, tag=18):
 
 
 class Reach(Message, frozen=True, tag=20):
-    """The brokers on the sender's side of the link."""
+    """The brokers on the sender's side of the link, and for each a position in what it has taken.
 
-    brokers: tuple[NodeId, ...]
+    All up to that position that is wanted here was sent before.
+    """
+
+    brokers: tuple[tuple[NodeId, int], ...]
+
+
+class Recall(Message, frozen=True, tag=21):
+    """Send again what you took behind one position and up to another, and what matches any of the filters.
+
+    Of that, what `replay` says. Without these positions it is all that there is. Answered by Recalled with the same
+    number.
+    """
+
+    number: int
+    filters: tuple[Filter, ...]
+    replay: Replay
+    after: int = -1
+    upto: int = 0
+
+
+class Taken(Struct, frozen=True, array_like=True):
+    """An event that a broker took: at which position, and when."""
+
+    position: int
+    time: int
+    event: Event
+
+
+class Recalled(Message, frozen=True, tag=22):
+    """What was recalled, up to position `after`; where that is not `upto`, there is more.
+
+    `more` says that it comes unasked. What there is no more, `lost` says in words.
+    """
+
+    number: int
+    taken: tuple[Taken, ...]
+    after: int
+    upto: int
+    lost: str = ""
+    more: bool = False
 
 
 class Inquiry(Message, frozen=True, tag=24):
@@ -125,7 +164,7 @@ class Addressed(Message, frozen=True, tag=19):
 
     to: NodeId
     origin: NodeId
-    body: Forward | Inquiry | Finding
+    body: Forward | Inquiry | Finding | Recall | Recalled
 
 
 # --- from a client to its broker ---
@@ -147,8 +186,9 @@ class Publish(Request, frozen=True, tag=32):
 class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
-    `epoch` is the numbering that the client has seen so far. Where the broker knows neither it nor `afresh`, it begins
-    the numbering `afresh`, at 1, with what is to be replayed; a client never uses one for two. The last `keep`
+    `epoch` is the numbering that the client has seen so far, up to number `last`. Where the broker knows neither it nor
+    `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with what each broker
+    took behind the position that is `seen`, or, where none is, with what is to be replayed. The last `keep`
     notifications are kept, so that the client may ask for them again.
     """
 
@@ -159,6 +199,8 @@ class Subscribe(Request, frozen=True, tag=33):
     epoch: int = 0
     afresh: int = 0
     replay: Replay | None = None
+    last: int = 0
+    seen: tuple[tuple[NodeId, int], ...] = ()
 
 
 class Unsubscribe(Request, frozen=True, tag=34):
@@ -221,12 +263,15 @@ class Ask(Message, frozen=True, tag=37):
 class Delivery(Struct, frozen=True, array_like=True):
     """An event, with the numberings of the subscriptions that wanted it and its number in each.
 
-    Numbers start at 1 and have no gaps.
+    Numbers start at 1 and have no gaps. Where events are missing that never got a number, there is none, and `gap` says
+    why. What comes `again` may have been seen before, or be older than the subscription.
     """
 
-    event: Event
+    event: Event | None
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
+    gap: str = ""
+    again: bool = False
 
 
 class Notify(Message, frozen=True, tag=64):
@@ -258,12 +303,15 @@ class Unknown(Message, frozen=True, tag=66):
 class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
-    Of a subscription it names the numbering.
+    Of a subscription it names the numbering, and its last number. With all up to that, the client has `seen` all that
+    it wants of what each broker took up to a position.
     """
 
     request: int
     lease: float = float("inf")
     epoch: int = 0
+    last: int = 0
+    seen: tuple[tuple[NodeId, int], ...] = ()
 
 
 class Refused(Message, frozen=True, tag=68):
@@ -272,10 +320,12 @@ class Refused(Message, frozen=True, tag=68):
 
 
 class Fetched(Message, frozen=True, tag=71):
-    """The answer to Fetch."""
+    """The answer to Fetch, or a part of it where there is `more`. What could not be found, `lost` says in words."""
 
     request: int
     events: tuple[Event, ...]
+    lost: tuple[str, ...] = ()
+    more: bool = False
 
 
 class Report(Message, frozen=True, tag=72):

@@ -1,0 +1,308 @@
+"""Asks brokers for what subscriptions have missed of them, and for the past.
+
+A subscription lacks something of a broker that was out of reach, or that took events while the subscription was at
+another broker, or at none. When that broker is within reach, it is asked to send again what it took since. What comes
+for the subscription meanwhile waits, so that nothing comes before what it follows. A replay is the same, of all brokers
+and of what they took before there was the subscription.
+
+What is recalled comes behind the entries of the routing tables, which go the same way: what is not in the answer finds
+them there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import structs
+
+from vestnik.broker.catching import MakingUp, Place, Replaying, place_of
+from vestnik.broker.clients import Client, Subscription, has_expired
+from vestnik.broker.effects import Effect, Read, Send
+from vestnik.broker.pages import pages
+from vestnik.broker.reach import Surroundings
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.routing.propagation import Source
+from vestnik.routing.router import Router
+from vestnik.wire.messages import Addressed, Delivery, Fetch, Fetched, NodeId, Notify, Recall, Recalled
+from vestnik.wire.replays import Replay
+
+TOGETHER: Final = 500
+"""Subscriptions for which one recall is made."""
+EVERYTHING: Final = Replay(all=True)
+
+
+class Request(NamedTuple):
+    """A client wants to be sent the past, and nothing else."""
+
+    node: NodeId
+    number: int
+
+
+Asker: TypeAlias = Source | Request
+"""For whom something is recalled: a subscription, or a client's request."""
+
+
+class Asked(NamedTuple):
+    """What was recalled of a broker, and for whom."""
+
+    broker: NodeId
+    recall: Recall
+    askers: frozenset[Asker]
+    replays: bool
+
+
+class Fetching(NamedTuple):
+    wanted: Filter
+    replaying: Replaying
+
+
+class CatchUp:
+    """The recalls of one broker. Numbers of recalls begin with `first`, which no earlier life has come to."""
+
+    def __init__(
+        self,
+        name: NodeId,
+        clients: Mapping[NodeId, Client],
+        surroundings: Surroundings,
+        router: Router,
+        places: Iterator[int],
+        first: int = 1,
+    ) -> None:
+        self._name = name
+        self._clients = clients
+        self._surroundings = surroundings
+        self._router = router
+        self._places = places
+        self._numbers = count(first)
+        self._asked: dict[int, Asked] = {}
+        self._fetching: dict[Request, Fetching] = {}
+
+    # --- what begins it ---
+
+    def begin(self, source: Source, replay: Replay | None) -> list[Effect]:
+        """A subscription is new: begin with what it lacks of brokers within reach, or else with what is replayed."""
+        subscription = self._subscription(source)
+        assert subscription is not None
+        if subscription.lacks or replay is None:
+            lacking = [broker for broker in self._within_reach if broker in subscription.lacks]
+            return [effect for broker in lacking for effect in self._make_up(broker, [source])]
+        subscription.replaying = Replaying(replay)
+        return self._replay(source, subscription.filter, replay)
+
+    def fetch(self, client: NodeId, message: Fetch) -> list[Effect]:
+        """A client asks for past events; it may ask again before it is answered."""
+        request = Request(client, message.request)
+        if request in self._fetching:
+            return []
+        self._fetching[request] = Fetching(message.filter, Replaying(message.replay))
+        return self._replay(request, message.filter, message.replay)
+
+    def appeared(self, brokers: Iterable[NodeId]) -> list[Effect]:
+        """Brokers are within reach that were not."""
+        effects: list[Effect] = []
+        for broker in sorted(brokers):
+            lacking = [source for source, subscription in self._subscriptions() if broker in subscription.lacks]
+            for start in range(0, len(lacking), TOGETHER):
+                effects += self._make_up(broker, lacking[start : start + TOGETHER])
+        return effects
+
+    def vanished(self, brokers: Mapping[NodeId, int], now: float) -> list[Effect]:
+        """Brokers are out of reach; what they took up to a position has come."""
+        effects: list[Effect] = []
+        for _, subscription in self._subscriptions():
+            for broker, position in brokers.items():
+                subscription.lacks.setdefault(broker, position)
+        for number in [number for number, asked in self._asked.items() if asked.broker in brokers]:
+            asked = self._asked.pop(number)
+            for asker in sorted(asked.askers) if asked.replays else ():
+                replaying = self._replaying(asker)
+                if replaying is not None:
+                    replaying.lost.append(f"{asked.broker}: it cannot be reached")
+            effects += self._answered(number, asked, now)
+        return effects
+
+    # --- what comes of it ---
+
+    def recalled(self, broker: NodeId, message: Recalled, now: float) -> list[Effect]:
+        """A broker has answered; where there is more that has to be asked for, ask."""
+        asked = self._asked.get(message.number)
+        if asked is None or asked.broker != broker:
+            return []
+        for asker in sorted(asked.askers) if asked.replays else ():
+            replaying = self._replaying(asker)
+            if replaying is not None:
+                replaying.take(broker, message.taken)
+                replaying.lost += [f"{broker}: {message.lost}"] if message.lost else []
+        if not asked.replays:
+            self._make_up_for(asked, message)
+        if message.more:
+            return []
+        if message.after < message.upto:
+            recall = structs.replace(asked.recall, after=message.after, upto=message.upto)
+            self._asked[message.number] = asked._replace(recall=recall)
+            return self._send(broker, recall)
+        del self._asked[message.number]
+        return self._answered(message.number, asked, now)
+
+    def _make_up_for(self, asked: Asked, message: Recalled) -> None:
+        """The routing table knows which subscriptions want an event; some of these were asked for, and lack it."""
+        lacking = {
+            source: subscription
+            for source in sorted(asked.askers)
+            if isinstance(source, Source) and (subscription := self._subscription(source))
+            if asked.broker in subscription.lacks
+        }
+        for taken in message.taken:
+            for source in self._router.targets(taken.event, self._name).subscriptions:
+                making_up = self._clients[source.node].making_up if source in lacking else None
+                if making_up is not None and taken.position > lacking[source].lacks[asked.broker]:
+                    making_up.take(asked.broker, lacking[source].epoch, taken)
+        for source, subscription in lacking.items():
+            making_up = self._clients[source.node].making_up
+            if making_up is not None and message.lost:
+                making_up.lost.append((subscription.epoch, f"{asked.broker}: {message.lost}"))
+            subscription.lacks[asked.broker] = max(message.after, subscription.lacks[asked.broker])
+            if message.after >= message.upto:
+                del subscription.lacks[asked.broker]
+
+    def _answered(self, number: int, asked: Asked, now: float) -> list[Effect]:
+        """A broker has sent all, or will not: with the last of them nothing is missing any more."""
+        effects: list[Effect] = []
+        if not asked.replays:
+            for node in sorted({asker.node for asker in asked.askers} & self._clients.keys()):
+                making_up = self._clients[node].making_up
+                if making_up is not None and number in making_up.waiting:
+                    making_up.waiting.discard(number)
+                    effects += [] if making_up.waiting else self._made_up(node, making_up, now)
+            return effects
+        for asker in sorted(asked.askers):
+            replaying = self._replaying(asker)
+            if replaying is not None and number in replaying.waiting:
+                replaying.waiting.discard(number)
+                effects += [] if replaying.waiting else self._replayed(asker, replaying, now)
+        return effects
+
+    def _made_up(self, node: NodeId, making_up: MakingUp, now: float) -> list[Effect]:
+        """What is missing for good, then what was missed, then what came meanwhile."""
+        client = self._clients[node]
+        client.making_up = None
+        subscriptions = {subscription.epoch: subscription for subscription in client.subscriptions.values()}
+        coming = [(event, epochs, True) for event, epochs in making_up.missed()]
+        known = {(place_of(event), epoch) for event, epochs, _ in coming for epoch in epochs}
+        for event, epochs in making_up.live:
+            coming.append((event, [epoch for epoch in epochs if (place_of(event), epoch) not in known], False))
+        counts = Counter(epoch for _, epochs, _ in coming for epoch in epochs)
+        counts.update(epoch for epoch, _ in making_up.lost)
+        for epoch in counts.keys() & subscriptions.keys():
+            subscriptions[epoch].make_room(counts[epoch])
+        deliveries: list[Delivery] = []
+        for epoch, reason in making_up.lost:
+            if epoch in subscriptions:
+                deliveries.append(subscriptions[epoch].add(None, next(self._places), gap=reason))
+        for event, epochs, again in coming:
+            wanting = [subscriptions[epoch] for epoch in epochs if epoch in subscriptions]
+            deliveries += self._hand_out(event, wanting, again=again) if not has_expired(event, now) else ()
+        return _notify(node, client, deliveries)
+
+    def _hand_out(self, event: Event, subscriptions: list[Subscription], *, again: bool) -> Iterator[Delivery]:
+        """Number an event in these subscriptions, but for those that still wait for the past."""
+        numbers: list[tuple[int, int]] = []
+        place = next(self._places)
+        for subscription in subscriptions:
+            if subscription.replaying is not None:
+                subscription.replaying.live.append((event, again))
+            else:
+                numbers += subscription.add(event, place, again=again).numbers
+        if numbers:
+            yield Delivery(event, tuple(numbers), again=again)
+
+    def _replayed(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
+        """What is missing for good, then the past, then what came meanwhile."""
+        if isinstance(asker, Request):
+            return _fetched(asker, self._fetching.pop(asker))
+        client, subscription = self._clients[asker.node], self._subscription(asker)
+        assert subscription is not None
+        subscription.replaying = None
+        past = replaying.past(subscription.filter)
+        subscription.make_room(len(replaying.lost) + len(past) + len(replaying.live))
+        deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
+        known: set[Place] = set()
+        for event, terms in [
+            *((event, {"replayed": True}) for event in past),
+            *((event, {"again": again}) for event, again in replaying.live),
+        ]:
+            if place_of(event) not in known and not has_expired(event, now):
+                known.add(place_of(event))
+                deliveries.append(subscription.add(event, next(self._places), **terms))
+        return _notify(asker.node, client, deliveries)
+
+    # --- asking ---
+
+    @property
+    def _within_reach(self) -> list[NodeId]:
+        return sorted(self._surroundings.positions)
+
+    def _replay(self, asker: Asker, wanted: Filter, replay: Replay) -> list[Effect]:
+        recall = Recall(0, (wanted,), replay)
+        return [effect for broker in self._within_reach for effect in self._ask(broker, recall, [asker], replays=True)]
+
+    def _make_up(self, broker: NodeId, sources: list[Source]) -> list[Effect]:
+        """Recall what these subscriptions lack of a broker."""
+        lacking = [subscription for source in sources if (subscription := self._subscription(source))]
+        after = min(subscription.lacks[broker] for subscription in lacking)
+        filters = tuple(dict.fromkeys(subscription.filter for subscription in lacking))
+        for source in sources:
+            client = self._clients[source.node]
+            client.making_up = client.making_up or MakingUp()
+        return self._ask(broker, Recall(0, filters, EVERYTHING, after=after), sources, replays=False)
+
+    def _ask(self, broker: NodeId, recall: Recall, askers: Sequence[Asker], *, replays: bool) -> list[Effect]:
+        number = next(self._numbers)
+        for asker in askers:
+            waits = self._replaying(asker) if replays else self._clients[asker.node].making_up
+            if waits is not None:
+                waits.waiting.add(number)
+        recall = structs.replace(recall, number=number)
+        self._asked[number] = Asked(broker, recall, frozenset(askers), replays)
+        return self._send(broker, recall)
+
+    def _send(self, broker: NodeId, recall: Recall) -> list[Effect]:
+        if broker == self._name:
+            return [Read(broker, recall)]
+        way = self._surroundings.way(broker)
+        return [] if way is None else [Send(way, Addressed(broker, self._name, recall))]
+
+    # --- for whom ---
+
+    def _subscriptions(self) -> Iterator[tuple[Source, Subscription]]:
+        for node, client in self._clients.items():
+            for name, subscription in client.subscriptions.items():
+                yield Source(node, name), subscription
+
+    def _subscription(self, asker: Asker) -> Subscription | None:
+        if isinstance(asker, Request) or asker.node not in self._clients:
+            return None
+        return self._clients[asker.node].subscriptions.get(asker.name)
+
+    def _replaying(self, asker: Asker) -> Replaying | None:
+        if isinstance(asker, Request):
+            return self._fetching[asker].replaying if asker in self._fetching else None
+        subscription = self._subscription(asker)
+        return None if subscription is None else subscription.replaying
+
+
+def _notify(node: NodeId, client: Client, deliveries: list[Delivery]) -> list[Effect]:
+    if not client.takes:
+        return []
+    return [Send(node, Notify(page)) for page in pages(deliveries, lambda delivery: delivery.event)]
+
+
+def _fetched(request: Request, fetching: Fetching) -> list[Effect]:
+    events = fetching.replaying.past(fetching.wanted)
+    parts = [Fetched(request.number, page, more=True) for page in pages(events, lambda event: event)]
+    last = Fetched(request.number, (), tuple(fetching.replaying.lost))
+    return [Send(request.node, part) for part in (*parts, last)]

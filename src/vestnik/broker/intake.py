@@ -1,0 +1,99 @@
+"""What local clients publish: numbered, stored, and held until its time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from itertools import count
+
+from vestnik.broker.clients import MICROS
+from vestnik.broker.effects import Append, Appended, Effect, NotAppended, Send, Wake
+from vestnik.broker.streams import Acceptance
+from vestnik.model.events import Event
+from vestnik.model.reserved import is_reserved
+from vestnik.routing.router import Router
+from vestnik.wire.messages import NodeId, Publish, Refusal, Stored
+
+
+class Intake:
+    """Takes what clients publish. What is stored may go further, or waits for its time."""
+
+    def __init__(self, name: NodeId, router: Router, first_seq: int, stored: Iterable[Append]) -> None:
+        self._router = router
+        self._acceptance = Acceptance(name, first_seq)
+        self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
+        self._holding = count()
+        self._recover(stored)
+
+    def stamped(self, event: Event) -> Event:
+        """An event of the broker's own, with the next seq of its stream."""
+        return self._acceptance.stamped(event)
+
+    def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
+        refused = list(message.refused)
+        taken: list[Event] = []
+        for given in message.events:
+            event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
+            if self._acceptance.is_known(event):
+                continue
+            if is_reserved(event.type):
+                refused.append(Refusal(event.id, f"events of type {event.type} are published by brokers only"))
+                continue
+            if not self._router.conforms(client, event):
+                refused.append(Refusal(event.id, "it is outside of what this client advertised"))
+                continue
+            self._acceptance.note(event)
+            taken.append(event if _release(event) > now else self._acceptance.stamped(event))
+        append = Append(client, tuple(taken), message.request, tuple(refused))
+        return [append] if taken or refused or message.request else []
+
+    def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
+        """Events are stored: those that go further, and what is to be done about the others and the client."""
+        what = message.what
+        going = tuple([event for event in what.events if event.seq is not None])
+        effects = self._hold(what) if len(going) < len(what.events) else []
+        if what.request or what.refused:
+            effects.append(Send(what.client, Stored(what.request, what.refused)))
+        return going, effects
+
+    def not_appended(self, message: NotAppended) -> list[Effect]:
+        """What could not be stored was not published, and may be tried again."""
+        what = message.what
+        for event in what.events:
+            self._acceptance.forget(event)
+        refused = [Refusal(event.id, message.reason) for event in what.events]
+        return [Send(what.client, Stored(what.request, (*what.refused, *refused)))]
+
+    def tick(self, now: float) -> list[Effect]:
+        """Take what has come to its time."""
+        effects: list[Effect] = []
+        while self._held and self._held[0][0] <= now:
+            _, _, client, event = heapq.heappop(self._held)
+            effects.append(Append(client, (self._acceptance.stamped(event),)))
+        if self._held:
+            effects.append(Wake(self._held[0][0]))
+        return effects
+
+    def _hold(self, what: Append) -> list[Effect]:
+        held = [event for event in what.events if event.seq is None]
+        for event in held:
+            heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
+        return [Wake(_release(event)) for event in held]
+
+    def _recover(self, stored: Iterable[Append]) -> None:
+        """Go on from what was stored; what was taken and has not got its seq is held."""
+        waiting: dict[tuple[str, str], tuple[NodeId, Event]] = {}
+        for what in stored:
+            for event in what.events:
+                self._acceptance.recover(event)
+                if event.seq is None:
+                    waiting[event.source, event.id] = what.client, event
+                else:
+                    waiting.pop((event.source, event.id), None)
+        for client, event in waiting.values():
+            self._hold(Append(client, (event,)))
+
+
+def _release(event: Event) -> float:
+    """The time before which an event is to go no further."""
+    return 0.0 if event.not_before is None else event.not_before / MICROS

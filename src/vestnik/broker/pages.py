@@ -1,0 +1,32 @@
+"""Many events, in messages of a size that can be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from vestnik.model.events import Event
+from vestnik.wire.packing import pack
+
+PAGE: Final = 500
+"""Events in a message, at most."""
+PAGE_SIZE: Final = 1 << 20
+"""Bytes of events in a message, unless it is a single one."""
+
+Item = TypeVar("Item")
+
+
+def pages(items: Iterable[Item], event_of: Callable[[Item], Event | None]) -> Iterator[tuple[Item, ...]]:
+    """All items in order; there may be none."""
+    page: list[Item] = []
+    size = 0
+    for item in items:
+        event = event_of(item)
+        more = 0 if event is None else len(pack(event))
+        if page and (len(page) == PAGE or size + more > PAGE_SIZE):
+            yield tuple(page)
+            page, size = [], 0
+        page.append(item)
+        size += more
+    if page:
+        yield tuple(page)

@@ -1,0 +1,87 @@
+"""Picks what is recalled from what was stored, and sends it in pages."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from vestnik.broker.pages import pages
+from vestnik.matching.single.index import Matcher
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.model.spaces import EVENT
+from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.replays import Replay
+
+UNASKED: Final = 8
+"""Pages that are sent before whoever recalls has to ask for more."""
+
+
+class Selection:
+    """Picks, of events that come in order, those that a replay is of."""
+
+    def __init__(self, filters: tuple[Filter, ...], replay: Replay) -> None:
+        self._is_wanted = _any_of(filters)
+        self._since = replay.since
+        self._key = None if replay.latest_by is None else replay.key()
+        self._latest: dict[Any, Taken] = {}
+        self._found: deque[Taken] = deque(maxlen=replay.last)
+
+    def wants(self, taken: Taken) -> bool:
+        """Whether it is one of them unless there are later ones. An event without a time has that of its taking."""
+        event = taken.event
+        at = taken.time if event.time is None else event.time
+        return (self._since is None or at >= self._since) and self._is_wanted(event)
+
+    def take(self, taken: Taken) -> None:
+        if not self.wants(taken):
+            return
+        if self._key is None:
+            self._found.append(taken)
+        else:
+            value = _hashable(EVENT.read(taken.event, self._key))
+            self._latest.pop(value, None)
+            self._latest[value] = taken
+
+    def taken(self) -> list[Taken]:
+        self._found.extend(self._latest.values())
+        return list(self._found)
+
+
+def recollect(
+    recall: Recall, stored: Iterable[Taken], upto: int, lost: Callable[[], str] = lambda: ""
+) -> Iterator[Recalled]:
+    """The answer to a recall, from what was stored behind `recall.after` and up to `upto`, in order.
+
+    `lost` says, when that was read, what should have been there and was not. Where it depends on later events whether
+    one is wanted, all is read first. Else it may end early, and whoever recalls asks for the rest.
+    """
+    selection = Selection(recall.filters, recall.replay)
+    at_once = UNASKED
+    found: Iterable[Taken] = filter(selection.wants, stored)
+    if recall.replay.last is not None or recall.replay.latest_by is not None:
+        for taken in stored:
+            selection.take(taken)
+        found, at_once = selection.taken(), sys.maxsize
+    for number, page in enumerate(pages(found, lambda taken: taken.event), start=1):
+        more = number < at_once
+        yield Recalled(recall.number, page, page[-1].position, upto, "" if more else lost(), more)
+        if not more:
+            return
+    yield Recalled(recall.number, (), upto, upto, lost())
+
+
+def _any_of(filters: tuple[Filter, ...]) -> Callable[[Event], bool]:
+    if len(filters) == 1:
+        return filters[0].matches
+    matcher: Matcher[int] = Matcher()
+    for place, wanted in enumerate(filters):
+        matcher.add(place, wanted)
+    return lambda event: bool(matcher.match(event))
+
+
+def _hashable(value: Any) -> Any:
+    """The same for values that filters take for the same."""
+    return repr(value) if isinstance(value, dict | list) else (isinstance(value, bool), value)
