@@ -1,7 +1,8 @@
 """What happens at one broker, in the records of a trace.
 
 A client counts as notified when its broker sends it what is in turn: what is sent again is not recorded again, and what
-is sent early is recorded when it is in turn.
+is sent early is recorded when it is in turn. Subscriptions to events of brokers themselves are left out: nobody
+publishes these.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Effect, Full, Gone, LinkDown, LinkUp, Note, Send, Tick
 from vestnik.model.filters import Filter
+from vestnik.model.reserved import asks
 from vestnik.routing.propagation import Source
 from vestnik.trace.records import (
     Advertised,
@@ -113,8 +115,11 @@ class Recorder:
         if not found:
             return
         epoch, known = found.epoch, self._epochs.get(source)
-        if known is not None and known != epoch:
+        about_brokers = asks(found.filter)
+        if known is not None and (known != epoch or about_brokers):
             yield self._end(source, now)
+        if about_brokers:
+            return
         numbering = self._numberings.get((source.node, epoch))
         if numbering is None:
             numbering = self._numberings[source.node, epoch] = Numbering(source.name, found.filter)

@@ -49,6 +49,7 @@ def _failed(message: str, code: int) -> int:
         "config": ("vestnik.cli.config:group", "The settings of a broker."),
         "pub": ("vestnik.cli.pub:command", "Publish events."),
         "sub": ("vestnik.cli.sub:command", "Print the events that match a filter."),
+        "why": ("vestnik.cli.why:command", "Why did somebody not get an event?"),
         "link": ("vestnik.cli.link:group", "Make and end links between brokers."),
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),
         "check": ("vestnik.cli.check:command", "Check that what happened in a network is right."),

@@ -6,17 +6,18 @@ import asyncio
 import threading
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from datetime import UTC, datetime
 from io import BufferedIOBase
 from typing import Any
 
 import click
 
+from vestnik.cli.asking import connected, url_option
 from vestnik.cli.events import Faults, read_events
 from vestnik.cli.inputs import Refused, opened
 from vestnik.cli.lines import Batch, batches
 from vestnik.cli.loops import run
 from vestnik.client.bus import Bus
-from vestnik.client.connect import connect
 from vestnik.errors import InvalidEvent, NotAccepted
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
@@ -31,36 +32,61 @@ LINES_AHEAD = 4
 )
 @click.argument("type", required=False)
 @click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]")
+@url_option
 @click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
 @click.option("--source", metavar="SOURCE", help="The source of an event that is given by its type.  [default: NAME]")
+@click.option("--id", metavar="ID", help="Its id.  [default: at random]")
+@click.option("--subject", metavar="SUBJECT", help="What it is about.")
+@click.option("--time", metavar="TIME", help="When it happened, as 2026-05-01T12:30:00Z, or now.")
+@click.option("--priority", type=click.IntRange(0, 9), help="How urgent it is, from 0 to 9.  [default: 4]")
+@click.option("--not-before", metavar="TIME", help="Deliver it from then on.")
+@click.option("--expires", metavar="TIME", help="Deliver it until then.")
 @click.option("--advertise", metavar="FILTER", help="Advertise this first.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     type: str | None,
     values: tuple[str, ...],
     url: str | None,
     name: str | None,
     source: str | None,
     advertise: str | None,
+    **envelope: Any,
 ) -> None:
     """Publish one event of TYPE with these values, or without TYPE those on standard input, one a line, as JSON.
 
-    A VALUE that is no JSON is a string.
+    A VALUE that is no JSON is a string. A KEY such as a.b is a value within a value.
     """
-    given = None if type is None else [_event(type, values, source or name or "vestnik-pub")]
-    ctx.exit(run(_publish(given, url, name, advertise)))
+    envelope = {key: value for key, value in envelope.items() if value is not None}
+    if type is None and (source is not None or envelope):
+        options = ", ".join(f"--{key.replace('_', '-')}" for key in [*(["source"] if source else []), *envelope])
+        raise Refused(f"{options}: that is for an event that is given by its type; events on standard input say it")
+    given = None if type is None else [_event(type, values, source=source or name or "vestnik-pub", **envelope)]
+    click.get_current_context().exit(run(_publish(given, url, name, advertise)))
 
 
-def _event(type: str, values: tuple[str, ...], source: str) -> Event:
+def _event(type: str, values: tuple[str, ...], **envelope: Any) -> Event:
+    if "=" in type:
+        raise Refused(f"the first word is the type of the event, not {type!r}: vestnik pub TYPE {type}")
+    if envelope.get("time") == "now":
+        envelope["time"] = datetime.now(UTC)
     data: dict[str, Any] = {}
     for pair in values:
         key, equals, text = pair.partition("=")
-        if not equals or not key:
+        if not equals or not all(key.split(".")):
             raise Refused(f"expected KEY=VALUE, not {pair!r}")
-        data[key] = _value(text)
-    return Event(type, data, source=source)
+        _put(data, key, _value(text))
+    return Event(type, data, **envelope)
+
+
+def _put(data: dict[str, Any], key: str, value: Any) -> None:
+    """Put a value where its key says; Refused where there is one."""
+    *outer, last = key.split(".")
+    for part in outer:
+        data = data.setdefault(part, {})
+        if not isinstance(data, dict):
+            raise Refused(f"{key} is within {part}, which has a value of its own")
+    if last in data:
+        raise Refused(f"{key} is given twice")
+    data[last] = value
 
 
 def _value(text: str) -> Any:
@@ -72,7 +98,7 @@ def _value(text: str) -> Any:
 
 async def _publish(given: list[Event] | None, url: str | None, name: str | None, advertise: str | None) -> int:
     """The exit code."""
-    async with connect(url, name=name) as bus:
+    async with connected(url, name) as bus:
         if advertise is not None:
             await bus.advertise(advertise)
         if given is not None:

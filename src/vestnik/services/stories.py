@@ -1,0 +1,307 @@
+"""The story of one event, from what brokers remember of it: where it went, and where and why it stopped.
+
+It is told along the way from the broker that took the event to the broker of the client. The first thing on that way
+that explains why the client did not get it is the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vestnik.services.views import Step, Story, View, clock, failed, names, numbers, subscription, unwanted
+
+NOWHERE = "nowhere"
+
+
+def story(
+    id: str,
+    client: str | None,
+    event: dict[str, Any] | None,
+    views: Mapping[str, View],
+    *,
+    stored: Mapping[str, float],
+    silent: Iterable[str] = (),
+) -> Story:
+    """The story of event `id`, by the views of all brokers that answered; `stored` says since when who stores it."""
+    teller = _Teller(id, client, views, stored)
+    for broker in silent:
+        teller.step(broker, None, "did not answer: what happened there is not known")
+    verdict, said = teller.verdict(event)
+    return Story(id, client, verdict, said, event, tuple(teller.steps))
+
+
+class _Teller:
+    def __init__(self, id: str, client: str | None, views: Mapping[str, View], stored: Mapping[str, float]) -> None:
+        self._id = id
+        self._client = client or ""
+        self._views = views
+        self._stored = stored
+        self.steps: list[Step] = []
+
+    def step(self, broker: str, at: float | None, said: str) -> None:
+        self.steps.append(Step(broker, at, said))
+
+    def verdict(self, event: dict[str, Any] | None) -> tuple[str, str]:
+        for broker, at in self._stored.items():
+            self.step(broker, at, "it was taken and stored; what became of it then is not remembered")
+        seen = {name: view for name, view in self._views.items() if view.sightings}
+        if event is None or (not seen and not self._stored):
+            return "unknown-event", self._unknown()
+        origin = self._origin(seen)
+        stopped = self._at_origin(origin)
+        if stopped is not None:
+            return stopped
+        self._tell_way(seen, origin)
+        return self._for_client(origin) if self._client else ("journey", self._journey(seen))
+
+    # --- where it began ---
+
+    def _unknown(self) -> str:
+        remembered = ", ".join(f"{name} since {clock(view.since)}" for name, view in self._views.items())
+        return (
+            f"no broker within reach remembers event {self._id}, and none has it stored: it was never published to "
+            f"them, or before what they remember ({remembered})"
+        )
+
+    def _origin(self, seen: Mapping[str, View]) -> View | None:
+        """The broker that took it from a client, if it remembers that; else the first that saw it."""
+        takers = [view for view in seen.values() if any(one["taken"] for one in view.sightings)]
+        if takers:
+            return takers[0]
+        first = min(seen.values(), key=lambda view: view.sightings[0]["at"], default=None)
+        return first or next((self._views[name] for name in self._stored if name in self._views), None)
+
+    def _at_origin(self, origin: View | None) -> tuple[str, str] | None:
+        """Why it did not even leave."""
+        if origin is None or not origin.sightings:
+            return None
+        last = origin.sightings[-1]
+        if last["fate"] == "refused":
+            self.step(origin.broker, last["at"], f"refused it to {last['sender']}: {last['reason']}")
+            return "refused", f"{origin.broker} refused it to {last['sender']}: {last['reason']}"
+        if last["fate"] == "held":
+            until = clock(last["not_before"] / 1e6)
+            self.step(origin.broker, last["at"], f"took it from {last['sender']} and holds it until {until}")
+            return "held", f"{origin.broker} holds it until {until}, its not_before"
+        return None
+
+    def _tell_way(self, seen: Mapping[str, View], origin: View | None) -> None:
+        """What happened where, in the order of time."""
+        told = [(one, view) for view in seen.values() for one in view.passages]
+        for one, view in sorted(told, key=lambda pair: pair[0]["at"]):
+            verb = "took it from" if one["taken"] else "got it from"
+            parts = [f"{verb} {one['sender']}"]
+            if one["fate"] == "dropped":
+                parts.append(f"dropped it: it had {one['reason']}" if one["reason"] == "expired" else one["reason"])
+            if one["onward"]:
+                parts.append(f"sent it on to {', '.join(one['onward'])}")
+            for client, pairs in one["notified"].items():
+                parts.append(f"sent it to client {client} as {numbers(pairs)}")
+            if len(parts) == 1:
+                parts.append("nobody there or beyond wanted it")
+            self.step(view.broker, one["at"], "; ".join(parts))
+
+    def _journey(self, seen: Mapping[str, View]) -> str:
+        clients = {client for view in seen.values() for one in view.passages for client in one["notified"]}
+        for view in seen.values():
+            for one in view.passages[-1:]:
+                for neighbour, way in view.ways.items():
+                    if neighbour not in one["onward"] and neighbour != one["sender"]:
+                        self.step(view.broker, None, f"not sent to {neighbour}: {unwanted(way, neighbour)}")
+        if not clients:
+            return f"it passed {names(seen)}, and no client there wanted it"
+        return f"it passed {names(seen)}, and was sent to {', '.join(sorted(clients))}"
+
+    # --- for one client ---
+
+    def _for_client(self, origin: View | None) -> tuple[str, str]:
+        home = self._home()
+        if home is None or home.client is None:
+            known = ", ".join(self._views)
+            return "unknown-client", f"no broker within reach ({known}) knows a client {self._client}, or has lately"
+        for at, what in home.client["happenings"][-3:]:
+            self.step(home.broker, at, f"client {self._client} {what}")
+        delivered = self._delivered(home)
+        if delivered is not None:
+            return delivered
+        at = self._when(home, origin)
+        if home.passages and home.passages[-1]["fate"] == "dropped":
+            return "expired", f"it had expired when it came to {home.broker}, at {clock(at)}"
+        missing = self._unwanted(home, at)
+        if missing is not None:
+            return missing
+        if home.passages:
+            return self._lost(home, at)
+        return self._stopped(origin, home, at)
+
+    def _home(self) -> View | None:
+        """The broker of the client: where it is, else where it has subscriptions, else where it was."""
+        known = [view for view in self._views.values() if view.client is not None]
+
+        def nearness(view: View) -> tuple[bool, bool, float]:
+            client = view.client or {}
+            last = max([at for at, _ in client["happenings"]], default=0.0)
+            return client["connected"], bool(client["subscriptions"]), last
+
+        return max(known, key=nearness, default=None)
+
+    def _when(self, home: View, origin: View | None) -> float | None:
+        """When it passed the client's broker, or was taken."""
+        for view in (home, origin):
+            if view is not None and view.sightings:
+                at: float = view.sightings[-1]["at"]
+                return at
+        return next(iter(self._stored.values()), None)
+
+    def _delivered(self, home: View) -> tuple[str, str] | None:
+        sent = [(one, one["notified"][self._client]) for one in home.sightings if self._client in one["notified"]]
+        if sent:
+            one, pairs = sent[-1]
+            replayed = ", replayed" if one["fate"] == "replayed" else ""
+            said = f"it was delivered as {numbers(pairs)}{replayed}: {home.broker} sent it at {clock(one['at'])}"
+            return "delivered", said
+        assert home.client is not None
+        waiting = [one for one in home.client["subscriptions"] if one["number"] is not None]
+        if not waiting:
+            return None
+        given = numbers([[one["name"], one["number"]] for one in waiting])
+        if not home.client["connected"]:
+            return "kept", f"it is {given}, and kept at {home.broker} until {self._client} comes back"
+        if home.client["full"]:
+            return "kept", f"it is {given}, and kept at {home.broker}: {self._client} does not take what it is sent"
+        return "delivered", f"it is {given}, which {home.broker} has sent or sends when {self._client} asks for it"
+
+    def _unwanted(self, home: View, at: float | None) -> tuple[str, str] | None:
+        """Why no subscription of the client was there for it, if none was."""
+        assert home.client is not None
+        subscriptions, ended = home.client["subscriptions"], home.client["ended"]
+        matching = [one for one in subscriptions if one["matches"]]
+        in_time = [one for one in matching if at is None or one["since"] is None or one["since"] <= at]
+        if in_time:
+            return None
+        for one in matching:
+            self.step(home.broker, one["since"], f"{self._client} made {subscription(one)}, which matches")
+        before = [one for one in ended if one["matches"] and (at is None or one["at"] <= at)]
+        for one in ended:
+            if one["matches"]:
+                self.step(home.broker, one["at"], f"{subscription(one)} ended: {one['reason']}")
+        if matching:
+            one = min(matching, key=lambda one: float(one["since"]))
+            late = f"{subscription(one)} has been there since {clock(one['since'])}, and the event was before, at"
+            return "too-late", f"{late} {clock(at)}; with a replay it would have come"
+        if before:
+            one = before[-1]
+            return "ended", f"{subscription(one)} ended at {clock(one['at'])}, before the event: {one['reason']}"
+        if not subscriptions:
+            return "no-subscription", f"{self._client} has no subscription at {home.broker}"
+        for one in subscriptions:
+            self.step(home.broker, None, f"{subscription(one)} does not match: {failed(one)}")
+        nearest = min(subscriptions, key=lambda one: len(one["failed"]))
+        among = "" if len(subscriptions) == 1 else f"none of its {len(subscriptions)} subscriptions matches; nearest, "
+        return "not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}"
+
+    def _lost(self, home: View, at: float | None) -> tuple[str, str]:
+        """It was wanted and here, and is not kept any more."""
+        assert home.client is not None
+        one = next(one for one in home.client["subscriptions"] if one["matches"])
+        if one["number"] is None and one["last"] == 0:
+            return "pending", f"{subscription(one)} matches, and is just being replayed to"
+        kept = "nothing" if one["first_kept"] is None else f"{one['first_kept']} and later"
+        away = [what for when, what in home.client["happenings"] if at is not None and when <= at]
+        why = f"{self._client} {away[-1]} before" if away and away[-1] != "connected" else "it was not sent"
+        said = f"{subscription(one)} matched it, but {why}, and of what was kept for it only {kept} is left"
+        return "lost", f"{said}: the client is told of a gap"
+
+    # --- on the way ---
+
+    def _stopped(self, origin: View | None, home: View, at: float | None) -> tuple[str, str]:
+        """It was wanted, and did not come to the broker of the client: find where it stopped."""
+        if home.begun > (at or 0.0):
+            return (
+                "restarted",
+                f"{home.broker} was started at {clock(home.begun)}, after the event: nothing is known from before",
+            )
+        if origin is None or not origin.passages:
+            where = origin.broker if origin is not None else NOWHERE
+            return (
+                "forgotten",
+                f"it was taken at {where} at {clock(at)}, longer ago than what happened then is remembered",
+            )
+        here = origin
+        while here.broker != home.broker:
+            onward = here.way(home.broker)
+            passage = here.passages[-1]
+            if passage["fate"] == "dropped":
+                return "expired", f"it had expired when it came to {here.broker}, at {clock(passage['at'])}"
+            if onward is None:
+                return self._apart(here, home, passage)
+            if onward not in passage["onward"]:
+                return self._not_sent(here, onward, home, passage["at"])
+            beyond = self._views.get(onward)
+            if beyond is None:
+                return "unknown", f"{here.broker} sent it to {onward}, which does not answer"
+            if not beyond.passages:
+                return self._vanished(here, beyond, passage["at"])
+            here = beyond
+        return "unknown", f"it came to {home.broker}, and what became of it there is not remembered"
+
+    def _apart(self, here: View, home: View, passage: dict[str, Any]) -> tuple[str, str]:
+        return "no-way", f"there is no way from {here.broker} to {home.broker}: they are not linked"
+
+    def _vanished(self, here: View, beyond: View, at: float) -> tuple[str, str]:
+        sent = f"{here.broker} sent it to {beyond.broker} at {clock(at)}"
+        if beyond.begun > at:
+            return (
+                "restarted",
+                f"{sent}, which was started again at {clock(beyond.begun)} and remembers nothing from before",
+            )
+        if beyond.since > at:
+            return "forgotten", f"{sent}, which remembers events only since {clock(beyond.since)}"
+        broke = [when for when, node, what in here.links if node == beyond.broker and what == "down" and when >= at]
+        if broke:
+            return "lost-on-link", f"{sent}, where it did not arrive: the link broke at {clock(broke[0])}"
+        return "on-its-way", f"{sent}, where it has not arrived: it is on its way, or lost on the link"
+
+    def _not_sent(self, here: View, onward: str, home: View, at: float) -> tuple[str, str]:
+        """A broker did not send it on towards the client, although that wants it."""
+        states = [(when, what) for when, node, what in here.links if node == onward]
+        before = [what for when, what in states if when <= at]
+        if (before and before[-1] == "down") or (not before and states):
+            again = next(
+                (f", and up again at {clock(when)}" for when, what in states if when > at and what == "up"), ""
+            )
+            return (
+                "link-down",
+                f"the link from {here.broker} to {onward} was down at {clock(at)}, when the event came{again}",
+            )
+        way = here.ways.get(onward, {})
+        if way.get("wants"):
+            entry = f"{here.broker} sends such events to {onward} now, for {way['by']}"
+            return "not-yet", f"{entry}, but did not at {clock(at)}: the subscription had not come there yet"
+        return self._not_told(here, onward, home)
+
+    def _not_told(self, here: View, onward: str, home: View) -> tuple[str, str]:
+        """No subscription that matches came to a broker: find which one on the way to the client did not pass it on."""
+        nearest = unwanted(here.ways.get(onward, {}), onward)
+        self.step(here.broker, None, f"does not send such events to {onward}: {nearest}")
+        previous, name = here, onward
+        while name in self._views:
+            view = self._views[name]
+            way = view.ways.get(previous.broker, {})
+            if not way.get("asked"):
+                wanted = name == home.broker or view.ways.get(view.way(home.broker) or "", {}).get("wants")
+                if wanted and way.get("advertised") is False:
+                    said = f"{view.broker} passes subscriptions to {previous.broker} only for what is advertised there"
+                    return (
+                        "not-advertised",
+                        f"{said}, and no advertisement from there matches the event: advertise it first",
+                    )
+                if wanted:
+                    said = f"{view.broker} has not told {previous.broker} of the subscription that matches"
+                    return "not-told", f"{said}: its lease there may have ended, or it is on its way"
+            onward_from = view.way(home.broker)
+            if onward_from is None:
+                break
+            previous, name = view, onward_from
+        return "no-entry", f"{here.broker} did not send it to {onward}: {nearest}"

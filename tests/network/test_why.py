@@ -1,0 +1,285 @@
+"""`vestnik why`: every cause, with real brokers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from network.test_durable import process
+from network.worlds import broker, client, quote, taken, until
+from vestnik.broker.effects import Tick
+from vestnik.client.bus import Bus
+from vestnik.errors import NotAccepted
+from vestnik.server.process import Broker
+from vestnik.services.inquest import inquire
+from vestnik.services.views import Story
+
+VESTNIK = Path(sys.executable).with_name("vestnik")
+
+
+@asynccontextmanager
+async def line(**settings: Any) -> AsyncIterator[tuple[Broker, Broker, Broker]]:
+    """Three brokers in a row, who know of each other."""
+    async with (
+        broker("b1", **settings) as b1,
+        broker("b2", (b1,), **settings) as b2,
+        broker("b3", (b2,), **settings) as b3,
+    ):
+        await until(lambda: all(b.host.core.surroundings.all() == {"b1", "b2", "b3"} for b in (b1, b2, b3)))
+        yield b1, b2, b3
+
+
+def entries(b: Broker) -> int:
+    return len(b.host.core.router.subscriptions)
+
+
+async def why(bus: Bus, id: str, client: str | None = "c", **options: Any) -> Story:
+    return await inquire(bus, id, client=client, **options)
+
+
+async def test_it_was_delivered() -> None:
+    async with line() as (b1, _, b3), client(b1, "p") as p, client(b3, "c") as c:
+        subscription = await c.subscribe("price > 1", name="s")
+        await until(lambda: entries(b1) == 1)
+        await p.publish(quote(7, id="e", source="feed"))
+        assert await taken(subscription, 1) == [7]
+        for bus in (p, c):
+            story = await why(bus, "e")
+            assert story.verdict == "delivered" and story.is_delivered
+            assert story.said.startswith("it was delivered as number 1 of subscription s: b3 sent it at 20")
+        journey = await why(p, "e", None)
+        assert (journey.verdict, journey.said) == ("journey", "it passed b1, b2, b3, and was sent to c")
+        said = [step.said for step in journey.steps]
+        assert said == [
+            "took it from p; sent it on to b2",
+            "got it from b1; sent it on to b3",
+            "got it from b2; sent it to client c as number 1 of subscription s",
+        ]
+
+
+async def test_a_constraint_failed() -> None:
+    async with line() as (b1, _, b3), client(b1, "p") as p, client(b3, "c") as c:
+        await c.subscribe("type IS market AND price > 10", name="s")
+        await c.subscribe("symbol = 'ACME' AND price > 100", name="t")
+        await until(lambda: entries(b1) == 2)
+        await p.publish(quote(7, id="e"))
+        story = await why(p, "e")
+        assert story.verdict == "not-matching" and not story.is_delivered
+        assert story.said == (
+            "none of its 2 subscriptions matches; nearest, subscription s (price > 10 AND type IS market) does not "
+            "match: price > 10 (saw 7)"
+        )
+        journey = await why(p, "e", None)
+        assert journey.said == "it passed b1, and no client there wanted it"
+        assert journey.steps[-1].said.startswith("not sent to b2: none of its 2 entries matches; the nearest, ")
+
+
+async def test_the_subscription_came_later() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        await p.publish(quote(7, id="e"))
+        await c.subscribe("price > 1", name="s")
+        story = await why(p, "e")
+        assert story.verdict == "too-late" and "with a replay it would have come" in story.said
+
+
+async def test_the_subscription_had_ended() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        subscription = await c.subscribe("price > 1", name="s")
+        await subscription.unsubscribe()
+        await p.publish(quote(7, id="e"))
+        story = await why(p, "e")
+        assert story.verdict == "ended" and story.said.endswith("before the event: unsubscribed")
+
+
+async def test_the_lease_had_ended() -> None:
+    async with broker("b1", lease=0.2, sweep=0.05) as b1, client(b1, "p") as p:
+        gone = await client(b1, "c").__aenter__()
+        await gone.subscribe("price > 1", name="s")
+        await gone.close()
+        await until(lambda: "c" not in b1.host.core.clients)
+        await p.publish(quote(7, id="e"))
+        story = await why(p, "e")
+        assert story.verdict == "ended" and "its lease ended: it was not renewed" in story.said
+        assert any("client c disconnected" in step.said for step in story.steps)
+
+
+async def test_the_client_is_away_and_it_is_kept() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p:
+        gone = await client(b1, "c").__aenter__()
+        await gone.subscribe("price > 1", name="s")
+        await gone.close()
+        await until(lambda: not b1.host.core.clients["c"].connected)
+        await p.publish(quote(7, id="e"))
+        story = await why(p, "e")
+        assert (story.verdict, story.said) == (
+            "kept",
+            "it is number 1 of subscription s, and kept at b1 until c comes back",
+        )
+        b1.host.core.clients["c"].subscriptions["s"].kept.clear()
+        lost = await why(p, "e")
+        assert lost.verdict == "lost" and "c disconnected before, and of what was kept for it only nothing" in lost.said
+
+
+async def test_the_client_does_not_take_it() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        b1.host.full(b1.host._ends["c"])
+        await p.publish(quote(7, id="e"))
+        story = await why(p, "e")
+        assert story.verdict == "kept" and "c does not take what it is sent" in story.said
+
+
+async def test_it_was_refused_and_nobody_had_advertised() -> None:
+    async with line(advertisements=True) as (b1, _, b3), client(b1, "p") as p, client(b3, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        with pytest.raises(NotAccepted):
+            await p.publish(quote(7, id="e"))
+        story = await why(c, "e")
+        assert story.verdict == "refused"
+        assert story.said == "b1 refused it to p: it is outside of what this client advertised"
+
+
+async def test_the_advertisement_did_not_come_where_the_subscription_is() -> None:
+    async with line(advertisements=True) as (b1, b2, b3), client(b1, "p") as p, client(b3, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        await p.advertise("price > 0", name="a")
+        await until(lambda: entries(b1) == 1)
+        for b in (b3, b2):  # as if it had been lost on its way, and the subscription taken back
+            for entry, _ in list(b.host.core.router.advertisements):  # type: ignore[attr-defined]
+                b.host.core.router._withdraw(entry, "b2" if b is b3 else "b1")  # type: ignore[attr-defined]
+            b.host._do(Tick())
+        b3.host.core.router.subscriptions.told("b2").clear()
+        b2.host.core.router.subscriptions.told("b1").clear()
+        await until(lambda: entries(b1) == 0)
+        await p.publish(quote(7, id="e"))
+        story = await why(c, "e")
+        assert story.verdict == "not-advertised"
+        assert story.said == (
+            "b3 passes subscriptions to b2 only for what is advertised there, and no advertisement from there matches "
+            "the event: advertise it first"
+        )
+
+
+async def test_it_had_expired() -> None:
+    async with line() as (b1, _, b3), client(b1, "p") as p, client(b3, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        await until(lambda: entries(b1) == 1)
+        await p.publish(quote(7, id="e", expires=1))
+        story = await why(c, "e")
+        assert story.verdict == "expired" and story.said.startswith("it had expired when it came to b1, at 20")
+
+
+async def test_it_waits_for_its_time() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        await p.publish(quote(7, id="e", not_before=int((time.time() + 3600) * 1e6)))
+        story = await why(c, "e")
+        assert story.verdict == "held" and story.said.endswith("its not_before")
+
+
+async def test_the_link_was_down() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1, "p") as p, client(b2, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        await until(lambda: entries(b1) == 1)
+        await c.inspect("link.remove", address=b1.address)
+        await until(lambda: entries(b1) == 0)
+        await p.publish(quote(7, id="e"))
+        apart = await why(p, "e")
+        assert apart.verdict == "unknown-client", "b2 is not within reach"
+        await c.inspect("link.add", address=b1.address)
+        await until(lambda: entries(b1) == 1 and "b2" in b1.host.core.surroundings.all())
+        story = await why(p, "e")
+        assert story.verdict in ("link-down", "delivered"), story.said
+        if story.verdict == "link-down":
+            assert story.said.startswith("the link from b1 to b2 was down at 20") and "up again" in story.said
+
+
+async def test_it_was_lost_on_the_link() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1, "p") as p, client(b2, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        await until(lambda: entries(b1) == 1)
+        end = b1.host._ends["b2"]
+        end.send = lambda message: None  # type: ignore[method-assign]
+        await p.publish(quote(7, id="e"))
+        del end.send
+        assert (await why(p, "e")).verdict == "on-its-way"
+
+
+async def test_a_broker_was_started_after_it() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p:
+        await p.publish(quote(7, id="e"))
+        async with broker("b2", (b1,)) as b2, client(b2, "c") as c:
+            await c.subscribe("price > 1", name="s")
+            await until(lambda: entries(b1) == 1)
+            assert (await why(p, "e")).verdict == "too-late"
+
+
+async def test_nobody_knows_it() -> None:
+    async with line() as (b1, _, b3), client(b1, "p") as p, client(b3, "c") as c:
+        await c.subscribe("price > 1", name="s")
+        story = await why(p, "e")
+        assert story.verdict == "unknown-event" and "b1 since 20" in story.said
+        await p.publish(quote(0, id="e"))
+        stranger = await why(p, "e", "nobody")
+        assert stranger.verdict == "unknown-client"
+        assert (await why(p, "e", "p")).verdict == "no-subscription"
+
+
+async def test_two_sources_have_it() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p:
+        await p.publish_many([quote(1, id="e", source="one"), quote(2, id="e", source="other")])
+        with pytest.raises(NotAccepted, match="one, other have an event of that id"):
+            await why(p, "e", None)
+        story = await why(p, "e", None, source="other")
+        assert story.event is not None and story.event["data"]["price"] == 2
+
+
+async def test_what_is_stored_is_found_after_a_restart(tmp_path: Path) -> None:
+    async with broker("b1", data=tmp_path) as b1, client(b1, "p") as p:
+        await p.publish(quote(7, id="e"))
+    async with broker("b1", data=tmp_path) as b1, client(b1, "c") as c:
+        await c.subscribe("price > 10", name="s")
+        story = await why(c, "e")
+        assert story.verdict == "not-matching" and "price > 10 (saw 7)" in story.said
+        assert story.steps[0].said == "it was taken and stored; what became of it then is not remembered"
+
+
+def test_the_command() -> None:
+    with process("--listen", "127.0.0.1:0") as (_, url):
+
+        def vestnik(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [VESTNIK, *arguments, "--url", url], capture_output=True, encoding="utf-8", timeout=60, check=False
+            )
+
+        assert vestnik("pub", "quote", "price=5", "--source", "feed", "--id", "e1").returncode == 0
+        done = vestnik("why", "e1")
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = done.stdout.splitlines()
+        assert lines[:2] == [
+            "journey: it passed b, and no client there wanted it",
+            "  event e1 from feed, quote",
+        ]
+        assert lines[2].endswith("nobody there or beyond wanted it")
+        found = vestnik("why", "e1", "--client", "c", "--json")
+        assert found.returncode == 1 and json.loads(found.stdout)["verdict"] == "unknown-client"
+        assert vestnik("why", "none").returncode == 1
+
+
+async def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.broker.chronicle.EVENTS", 10)
+    async with broker("b1") as b1, client(b1, "p") as p:
+        for number in range(30):
+            await p.publish(quote(number, id=f"e{number}"))
+        assert b1.host.chronicle._size <= 10
+        assert (await why(p, "e29", None)).verdict == "journey"
+        forgotten = await why(p, "e0", None)
+        assert forgotten.verdict == "unknown-event"
