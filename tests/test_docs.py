@@ -3,7 +3,8 @@
 In a `python` block, an expression with a trailing `# -> text` must have that repr. The blocks of one file run in
 order and share their names.
 
-Where a page connects to a broker, there is one, and VESTNIK_URL says where.
+Where a page connects to a broker, there is one, and VESTNIK_URL says where; where it asks for VESTNIK_GATEWAY, this
+says where the broker's gateway is.
 
 In a `console` block, what follows `$ vestnik ...` is the output expected of it, both streams; a line `...` stands for
 any lines. `$ cat FILE` shows a file that the commands after it read, `< FILE` at their end gives it to them as
@@ -76,13 +77,18 @@ def run_python(block: Block, page: str, names: dict[str, object]) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """A broker that stores in `folder`, and where it is."""
+def served(folder: Path, *, with_gateway: bool) -> Iterator[dict[str, str]]:
+    """A broker that stores in `folder`, and where it is, as variables."""
     command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0", "--data", str(folder)]
+    if with_gateway:
+        command += ["--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         try:
-            yield process.stderr.readline().removeprefix("listening on ").strip()
+            variables = {"VESTNIK_URL": process.stderr.readline().removeprefix("listening on ").strip()}
+            if with_gateway:
+                variables["VESTNIK_GATEWAY"] = process.stderr.readline().removeprefix("http on ").strip()
+            yield variables
         finally:
             process.terminate()
 
@@ -166,8 +172,11 @@ def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_examples(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names: dict[str, object] = {"__name__": "__example__"}
     text = path.read_text(encoding="utf-8")
-    with served(tmp_path) if "vestnik.connect" in text else nullcontext("") as address:
-        monkeypatch.setenv("VESTNIK_URL", address)
+    with_gateway = "VESTNIK_GATEWAY" in text
+    is_served = with_gateway or "vestnik.connect" in text
+    with served(tmp_path, with_gateway=with_gateway) if is_served else nullcontext({"VESTNIK_URL": ""}) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
         for block in blocks(text, "python"):
             run_python(block, str(path.relative_to(ROOT)), names)
 
