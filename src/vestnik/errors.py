@@ -10,6 +10,8 @@ VestnikError
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
 ├── InvalidAddress           text that says not where a broker is: the text, and why
+├── InvalidAccess            an access file that cannot be used: which, and why
+├── Untrusted                a broker that did not prove who it is: where, and why
 ├── Unreachable              no broker answered: where, and why
 ├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
 ├── Disconnected             there is no connection to a broker: what could not be done
@@ -126,6 +128,26 @@ class InvalidAddress(VestnikError):
         self.text = text
         self.reason = reason
         super().__init__(f"{text!r} is no address: {reason}; expected vestnik://HOST:PORT or HOST:PORT")
+
+
+class InvalidAccess(VestnikError):
+    """The access file at `path` cannot be used: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(f"{self.path}: {reason}")
+
+
+class Untrusted(VestnikError):
+    """What answers at `address` did not prove that it is the broker there: `reason`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(
+            f"the broker at {address} is not trusted: {reason}; tls_ca or VESTNIK_CA names the authority to trust"
+        )
 
 
 class Unreachable(VestnikError):

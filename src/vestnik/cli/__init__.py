@@ -47,6 +47,7 @@ def _failed(message: str, code: int) -> int:
         "filter": ("vestnik.cli.filter:group", "Check, explain, relate and match filters."),
         "serve": ("vestnik.cli.serve:command", "Run a broker."),
         "config": ("vestnik.cli.config:group", "The settings of a broker."),
+        "token": ("vestnik.cli.token:group", "Tokens, by which clients prove who they are."),
         "pub": ("vestnik.cli.pub:command", "Publish events."),
         "sub": ("vestnik.cli.sub:command", "Print the events that match a filter."),
         "why": ("vestnik.cli.why:command", "Why did somebody not get an event?"),

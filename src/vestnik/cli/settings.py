@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from vestnik.server.configuration import PREFIX, Found, gather
+from vestnik.server.limits import Limits, read_limits
 from vestnik.server.settings import ROLES
 from vestnik.transport.addresses import Address, read_address
 
 CONFIG = f"{PREFIX}CONFIG"
 
+FILE = click.Path(dir_okay=False, path_type=Path)
 OPTIONS = (
     click.option("--name", help="What others know it by; must be its own in the network.  [default: at random]"),
     click.option("--listen", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8020]"),
@@ -32,15 +34,18 @@ OPTIONS = (
     click.option("--role", type=click.Choice(ROLES), help="A router takes no clients.  [default: broker]"),
     click.option("--lease", type=float, metavar="SECONDS", help="How long what is not renewed lasts.  [default: 60]"),
     click.option("--sweep", type=float, metavar="SECONDS", help="How often to look for that.  [default: 5]"),
-    click.option(
-        "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write what happens here, for vestnik check."
-    ),
+    click.option("--trace", type=FILE, help="Write what happens here, for vestnik check."),
     click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),
     click.option("--origin", multiple=True, metavar="URL", help="A site whose pages may use --http; may be repeated."),
     click.option("--sink", multiple=True, metavar="HOST", help="A host that webhooks may push to; may be repeated."),
+    click.option("--tls-cert", type=FILE, help="Speak TLS, with the certificate in this file."),
+    click.option("--tls-key", type=FILE, help="The key of the certificate."),
+    click.option("--tls-ca", type=FILE, help="The authority that certificates of neighbours are of."),
+    click.option("--access", type=FILE, help="Who may do what: a TOML file."),
+    click.option("--limits", multiple=True, metavar="NAME=NUMBER", help="How much others may have; may be repeated."),
     click.option(
         "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         help=f"A TOML file with these settings.  [default: ${CONFIG}, or none]",
     ),
 )
@@ -62,6 +67,8 @@ def found_settings(config: Path | None, given: dict[str, Any]) -> dict[str, Foun
             flags[name] = read_address(flags[name])
     if "join" in flags:
         flags["join"] = tuple(dict.fromkeys(map(read_address, flags["join"])))
+    if "limits" in flags:
+        flags["limits"] = read_limits(flags["limits"])
     return gather(flags, os.environ, file, name=f"broker-{secrets.token_hex(4)}")
 
 
@@ -70,6 +77,8 @@ def plain(value: object) -> object:
     match value:
         case Address() | Path():
             return str(value)
+        case Limits():
+            return {name: getattr(value, name) for name in value.__struct_fields__}
         case tuple():
             return [plain(part) for part in value]
         case _:

@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Final
 
 from vestnik.client.services import ServiceBus
-from vestnik.transport.addresses import read_address
+from vestnik.errors import InvalidSetting
+from vestnik.transport import tls
+from vestnik.transport.addresses import is_loopback, read_url
 from vestnik.transport.ends import End, Receiver
 from vestnik.transport.tcp import dial
 
 URL, NAME, TOKEN = "VESTNIK_URL", "VESTNIK_NAME", "VESTNIK_TOKEN"
-DEFAULT_URL = "vestnik://127.0.0.1:8020"
+CA, CERT, KEY = "VESTNIK_CA", "VESTNIK_CERT", "VESTNIK_KEY"
+DEFAULT_URL: Final = "vestnik://127.0.0.1:8020"
 
 
 def connect(
-    url: str | None = None, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+    url: str | None = None,
+    *,
+    name: str | None = None,
+    token: str | None = None,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
+    timeout: float = 10.0,
 ) -> ServiceBus:
     """A client of the broker at `url`, for `async with`; what is left out is taken from the environment.
 
-    The variables are VESTNIK_URL, VESTNIK_NAME and VESTNIK_TOKEN; without any the broker is sought on this machine.
+    The variables are VESTNIK_URL, VESTNIK_NAME, VESTNIK_TOKEN, and VESTNIK_CA, VESTNIK_CERT and VESTNIK_KEY, which are
+    files; without any the broker is sought on this machine. `vestniks://` means TLS: the broker shows a certificate of
+    the authority `tls_ca`, or of one that the system trusts. With `tls_cert` this client shows one, too.
     """
-    address = read_address(url or os.environ.get(URL) or DEFAULT_URL)
+    address, is_secure = read_url(url or os.environ.get(URL) or DEFAULT_URL)
+    token = token or os.environ.get(TOKEN)
+    if not is_secure:
+        if tls_ca or tls_cert or tls_key:
+            raise InvalidSetting("url", f"certificates are for TLS: write vestniks://{address}")
+        if token and not is_loopback(address.host):
+            raise InvalidSetting("token", f"it is not sent where others can read it: write vestniks://{address}")
+    ca, cert, key = _file(tls_ca, CA), _file(tls_cert, CERT), _file(tls_key, KEY)
+    context = tls.dialling(ca, cert, key) if is_secure else None
 
     async def reach(receiver: Receiver) -> End:
-        return await dial(receiver, *address)
+        return await dial(receiver, *address, tls=context)
 
-    name, token = name or os.environ.get(NAME), token or os.environ.get(TOKEN)
-    return ServiceBus(reach, str(address), name=name, token=token, timeout=timeout)
+    return ServiceBus(reach, str(address), name=name or os.environ.get(NAME), token=token, timeout=timeout)
+
+
+def _file(given: str | Path | None, variable: str) -> Path | None:
+    found = given or os.environ.get(variable)
+    return Path(found) if found else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from vestnik.errors import Disconnected, TurnedAway, Unreachable, VestnikError
+from vestnik.errors import Disconnected, TurnedAway, Unreachable, Untrusted, VestnikError
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
@@ -61,14 +62,19 @@ class Line:
         self._heard_at = 0.0
 
     async def open(self, timeout: float) -> None:
-        """Connect; Unreachable where that takes longer than `timeout` seconds, TurnedAway where it is refused."""
+        """Connect; Unreachable where that takes longer than `timeout` seconds, TurnedAway where it is refused.
+
+        Untrusted where what answers is not the broker, by its certificate; later on this may change, and is waited for.
+        """
         self._loop = asyncio.get_running_loop()
         self._keeper = self._loop.create_task(self._keep_connected())
         try:
             async with asyncio.timeout(timeout):
-                await self._until(lambda: self.is_up)
+                await self._until(lambda: self.is_up or isinstance(self._error, Untrusted))
         except TimeoutError:
             raise self._error or Unreachable(self.address, f"no answer in {timeout:g} seconds") from None
+        if isinstance(self._error, Untrusted):
+            raise self._error
 
     async def close(self) -> None:
         """Say goodbye, after all that was said before."""
@@ -78,9 +84,10 @@ class Line:
         if self._alarm is not None:
             self._alarm.cancel()
         self._send_posted()
-        if self._end is not None:
-            self._end.refuse("bye", f"{self._session.name} is leaving")
-        self._end, self.is_up = None, False
+        end, self._end, self.is_up = self._end, None, False
+        if end is not None:
+            end.refuse("bye", f"{self._session.name} is leaving")
+            await end.over()
 
     def check(self, what: str) -> None:
         """Raise what ended the line, or that it was not opened."""
@@ -134,6 +141,9 @@ class Line:
                 self._heard_at = time.monotonic()
                 await self._until_over()
                 pause = 0.0
+            except ssl.SSLCertVerificationError as error:
+                self._error = Untrusted(self.address, error.verify_message)
+                self._changed.set()
             except OSError as error:
                 self._error = Unreachable(self.address, error.strerror or str(error) or type(error).__name__)
             pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
@@ -222,7 +232,7 @@ class Line:
         self._changed.set()
 
     def _turned_away(self, code: str, reason: str) -> None:
-        """A broker that shuts down, or took this client for dead, may be asked again; any other word is final."""
-        if code not in ("shutdown", "silence"):
+        """A broker that ends, has no room, or took this client for dead may be asked again; any other word is final."""
+        if code not in ("shutdown", "silence", "busy"):
             self._error = TurnedAway(self.address, code, reason)
             self._ended(self._error)

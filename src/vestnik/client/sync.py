@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from vestnik.client.connect import connect
@@ -201,7 +202,16 @@ async def _fetch(subscription: Subscription) -> list[Notification]:
 
 
 def connect_sync(
-    url: str | None = None, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+    url: str | None = None,
+    *,
+    name: str | None = None,
+    token: str | None = None,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
+    timeout: float = 10.0,
 ) -> SyncBus:
     """A client of the broker at `url`, for `with`; what is left out is taken from the environment, as by `connect`."""
-    return SyncBus(lambda: connect(url, name=name, token=token, timeout=timeout))
+    return SyncBus(
+        lambda: connect(url, name=name, token=token, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, timeout=timeout)
+    )

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import msgspec
 
 from vestnik.errors import InvalidSetting
+from vestnik.server.limits import Limits, read_limits
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
 
@@ -84,6 +85,8 @@ def _of_file(name: str, kind: Any, value: Any, file: Path) -> Any:
 def _of_text(name: str, kind: Any, text: str, where: str) -> Any:
     """What a variable of the environment means."""
     value: Any = text
+    if kind is Limits:
+        return read_limits([part.strip() for part in text.split(",")])
     if kind is bool:
         if text.lower() not in (*YES, *NO):
             raise InvalidSetting(name, f"{where} is {text!r}, and neither true nor false")

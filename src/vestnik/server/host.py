@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from vestnik.broker.chronicle import Chronicle
@@ -35,10 +36,12 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
+from vestnik.model.parser import OUTSIDE
 from vestnik.server.desk import Desk, Links, Taken
+from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
-from vestnik.wire.frames import VERSION
+from vestnik.wire.frames import LARGEST, VERSION
 from vestnik.wire.messages import (
     Addressed,
     AdminA,
@@ -97,13 +100,6 @@ class Store(Protocol):
         """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
 
 
-class Guest(NamedTuple):
-    """Who is at the other end of a connection."""
-
-    name: NodeId
-    is_broker: bool
-
-
 class Parting(NamedTuple):
     """Why a connection is over, in a word, if somebody said it, and in a sentence."""
 
@@ -125,8 +121,11 @@ class BrokerHost:
         stored: Callable[[], Taken] = tuple,
         links: Links | None = None,
         say: Callable[[str], None] = lambda _: None,
+        door: Door | None = None,
     ) -> None:
         self.core = core
+        self._door = door or Door()
+        self._filters = replace(OUTSIDE, boxes=self._door.limits.filter_boxes)
         self._routing = routing
         self._store = store
         self._takes_clients = takes_clients
@@ -261,7 +260,9 @@ class BrokerHost:
     # --- connections ---
 
     def connected(self, end: End) -> None:
-        """Somebody has connected, or was connected to."""
+        """Somebody has connected, or was connected to. Where too many have not said who they are, the first is left."""
+        if len(self._strangers) >= self._door.limits.strangers:
+            self._refuse(next(iter(self._strangers)), "busy", "there are too many who have not said who they are")
         reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
         self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
 
@@ -290,6 +291,8 @@ class BrokerHost:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
+        if guest is not None:
+            self._door.left(guest)
         greeted = self._greeted.pop(end, None)
         if greeted is not None and not greeted.done():
             greeted.set_result(Parting(code, reason))
@@ -300,16 +303,21 @@ class BrokerHost:
     def full(self, end: End) -> None:
         guest = self._guests.get(end)
         if guest is not None and not guest.is_broker:
+            end.pause()  # who does not read is not read from, so that answers do not pile up
             self._do(Full(guest.name))
 
     def drained(self, end: End) -> None:
         guest = self._guests.get(end)
         if guest is not None and not guest.is_broker:
+            end.resume()
             self._do(Drained(guest.name))
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)
-        if kind in (BY_BROKERS if guest.is_broker else BY_CLIENTS):
+        if kind in BY_CLIENTS and not guest.is_broker:
+            client = self.core.clients.get(guest.name)
+            self._take(self._door.permitted(message, guest, client), guest.name)
+        elif kind in BY_BROKERS and guest.is_broker:
             self._take(message, guest.name)
         elif kind is Ping:
             end.send(Pong())
@@ -325,17 +333,21 @@ class BrokerHost:
     def _introduced(self, end: End, message: Message) -> None:
         match message:
             case Hello():
-                unwanted = self._unwanted(message)
-                if unwanted is not None:
-                    self._refuse(end, *unwanted)
+                guest = self._entrant(message, end)
+                if isinstance(guest, Denied):
+                    self._refuse(end, *guest)
                     return
                 end.send(Welcome(VERSION, self.name, self._store.is_durable))
-                self._admit(end, Guest(message.name, message.is_broker))
+                self._admit(end, guest)
             case Welcome(version=version, name=name) if end in self._greeted:
                 if version != VERSION or name == self.name or name in self._ends:
                     self._refuse(end, "name", f"{self.name} cannot be a neighbour of {name}, version {version}")
                     return
-                self._admit(end, Guest(name, True))
+                guest = self._door.neighbour(name, end.certificates)
+                if isinstance(guest, Denied):
+                    self._refuse(end, *guest)
+                    return
+                self._admit(end, guest)
             case Goodbye(code, reason):
                 end.close()
                 self.closed(end, reason, code)
@@ -347,6 +359,8 @@ class BrokerHost:
         before = self._ends.get(guest.name)
         if before is not None:
             self._refuse(before, "taken-over", f"{guest.name} has connected again")
+        self._door.entered(guest)
+        end.know(*((LARGEST, None) if guest.is_broker else (self._door.limits.message_bytes, self._filters)))
         self._guests[end] = guest
         self._ends[guest.name] = end
         self._touched[end] = None
@@ -358,24 +372,28 @@ class BrokerHost:
             if self._trace is not None:
                 self._trace.write([self._recorder.attached(guest.name, time.time())])
 
-    def _unwanted(self, hello: Hello) -> tuple[str, str] | None:
-        """Why somebody is not let in, in a word and in a sentence."""
-        known = self._ends.get(hello.name)
-        is_known_broker = known is not None and self._guests[known].is_broker
+    def _entrant(self, hello: Hello, end: End) -> Guest | Denied:
+        """Who says Hello; or why it is not let in. Who it is comes before all else."""
         if hello.version != VERSION:
-            return "version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}"
-        if hello.name in ("", self.name):
-            return "name", f"this broker is called {self.name}; choose a name of your own"
-        if is_known_broker or (hello.is_broker and hello.name in self.core.clients):
-            return "name", f"{hello.name} is connected already"
-        if hello.is_broker and hello.routing != self._routing:
-            return "routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}"
+            return Denied("version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}")
+        guest = self._door.who(hello, end.certificates)
+        return guest if isinstance(guest, Denied) else self._unwanted(guest, hello) or guest
+
+    def _unwanted(self, guest: Guest, hello: Hello) -> Denied | None:
+        known = self._ends.get(guest.name)
+        is_known_broker = known is not None and self._guests[known].is_broker
+        if guest.name == self.name:
+            return Denied("name", f"this broker is called {self.name}; choose a name of your own")
+        if is_known_broker or (guest.is_broker and guest.name in self.core.clients):
+            return Denied("name", f"{guest.name} is connected already")
+        if guest.is_broker and hello.routing != self._routing:
+            return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}")
         twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
         if twice:
-            return "cycle", f"the link would close a cycle: {', '.join(sorted(twice))} is connected already"
-        if not hello.is_broker and not self._takes_clients:
-            return "role", f"{self.name} takes no clients"
-        return None
+            return Denied("cycle", f"the link would close a cycle: {', '.join(sorted(twice))} is connected already")
+        if not guest.is_broker and not self._takes_clients:
+            return Denied("role", f"{self.name} takes no clients")
+        return None if known is not None else self._door.crowded(guest, len(self._guests))
 
     def _refuse(self, end: End, code: str, reason: str) -> None:
         end.refuse(code, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,18 +17,22 @@ from vestnik.errors import CannotListen, InvalidSetting
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.server.access import Access
+from vestnik.server.door import Door
 from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore, MemoryStore
 from vestnik.server.tracing import TraceFile
+from vestnik.transport import tls
 from vestnik.transport.addresses import Address
 from vestnik.transport.ends import End
+from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import address, dial, listen
 
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
 
-FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame"})
+FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame", "rights"})
 """Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
@@ -45,14 +50,17 @@ class Broker:
         self._listens = listens
         self._say = say
         self.address = ""  # where it listens
-        self._server: asyncio.Server | None = None
+        self._server: Listener | None = None
         self._joins: dict[Address, asyncio.Task[None]] = {}
         self._ends: dict[Address, End] = {}  # of the links that it makes
         self._journal: JournalStore | None = None
         self._trace: TraceFile | None = None
+        self._dialling: ssl.SSLContext | None = None
 
     async def __aenter__(self) -> Self:
         settings = self.settings
+        door = Door(None if settings.access is None else Access.read(settings.access), settings.limits)
+        listening = self._secure()
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4)
         router = kind(make_strategy(settings.routing), leases)
@@ -76,14 +84,21 @@ class Broker:
             stored=store.taken,
             links=self,
             say=self._say,
+            door=door,
         )
         if self._listens:
             try:
-                self._server = await listen(self.host, *settings.listen)
+                self._server = await listen(
+                    self.host,
+                    *settings.listen,
+                    tls=listening,
+                    largest=settings.limits.stranger_bytes,
+                    opening=settings.limits.strangers,
+                )
             except OSError as error:
                 await self.__aexit__()
                 raise CannotListen(str(settings.listen), _why_not(error)) from None
-            self.address = address(self._server.sockets[0].getsockname())
+            self.address = address(self._server.address)
             self._say(f"listening on {self.address}")
         for at in settings.join:
             self.link(at)
@@ -105,15 +120,21 @@ class Broker:
         task.cancel()
         return f"{self.settings.name} ends the link to {at}"
 
+    def _secure(self) -> ssl.SSLContext | None:
+        """How this broker is connected to; it connects to its neighbours in the same way."""
+        cert, key, ca = self.settings.tls_cert, self.settings.tls_key, self.settings.tls_ca
+        if cert is None or key is None:
+            return None
+        self._dialling = tls.dialling(ca, cert, key)
+        return tls.listening(cert, key, ca)
+
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
-            self._server.close()
+            await self._server.close()
         for task in self._joins.values():
             task.cancel()
         await asyncio.gather(*self._joins.values(), return_exceptions=True)
         self.host.close()
-        if self._server is not None:
-            await self._server.wait_closed()
         if self._journal is not None:
             await self._journal.close()
         if self._trace is not None:
@@ -130,7 +151,7 @@ class Broker:
         while True:
             begun = time.monotonic()
             try:
-                self._ends[at] = await dial(self.host, *at, limits=None)
+                self._ends[at] = await dial(self.host, *at, tls=self._dialling, limits=None)
                 code, reason = await self.host.greet(self._ends[at])
             except OSError as error:
                 text = f"cannot join {at}: {error.strerror or error}; trying again"

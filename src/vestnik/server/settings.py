@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from vestnik.errors import InvalidSetting
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
+from vestnik.server.limits import Limits
+from vestnik.server.names import unfit_name
 from vestnik.transport.addresses import PORT, Address, is_loopback
 
 ROLES: Final = ("broker", "router")
@@ -22,6 +24,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     folder `data`; what happens it writes to the file `trace`.
 
     At `http` it also has a gateway: pages of the sites `origin` may use it, and it pushes to the hosts `sink`.
+
+    With the certificate `tls_cert` and its `tls_key` it speaks TLS and nothing else; `tls_ca` is the authority that the
+    certificates of its neighbours are of. The file `access` says who may do what; `limits`, how much.
     """
 
     name: str
@@ -37,6 +42,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     http: Address | None = None
     origin: tuple[str, ...] = ()
     sink: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_ca: Path | None = None
+    access: Path | None = None
+    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         make_strategy(self.routing)
@@ -44,13 +54,32 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("routing", f"{self.routing} needs a root, which brokers that join freely have not")
         if self.role not in ROLES:
             raise InvalidSetting("role", f"is one of {', '.join(ROLES)}, not {self.role}")
-        for name, at in (("listen", self.listen), ("http", self.http)):
-            if at is not None and not is_loopback(at.host):
-                raise InvalidSetting(name, f"{at.host} can be reached by others, and there is no security yet")
-        if not self.name:
-            raise InvalidSetting("name", "must not be empty")
+        unfit = unfit_name(self.name, within="broker")
+        if unfit:
+            raise InvalidSetting("name", unfit)
+        self._check_security()
         if not 0 < self.sweep < self.lease < float("inf"):
             raise InvalidSetting("lease", "must be longer than sweep, and that longer than nothing")
+
+    def _check_security(self) -> None:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InvalidSetting("tls_cert", "a certificate and its key go together: set tls_cert and tls_key")
+        if self.tls_ca is not None and self.tls_cert is None:
+            raise InvalidSetting("tls_ca", "is for a broker with a certificate: set tls_cert and tls_key")
+        if self.http is not None and not is_loopback(self.http.host):
+            raise InvalidSetting(
+                "http",
+                f"{self.http.host} can be reached from other machines; listen on 127.0.0.1, behind a proxy with TLS",
+            )
+        needed = {"tls_cert": self.tls_cert, "tls_key": self.tls_key, "access": self.access}
+        missing = [name for name, value in needed.items() if value is None]
+        if missing and not is_loopback(self.listen.host):
+            flags = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
+            raise InvalidSetting(
+                "listen",
+                f"{self.listen.host} can be reached from other machines, which needs TLS and an access file: "
+                f"set {', '.join(missing)} ({flags}), or listen on 127.0.0.1",
+            )
 
     @property
     def way_of_routing(self) -> str:

@@ -10,6 +10,7 @@ from vestnik.errors import InvalidAddress
 
 PORT: Final = 8020
 SCHEME: Final = "vestnik"
+SECURE: Final = "vestniks"
 
 
 class Address(NamedTuple):
@@ -28,6 +29,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def read_url(text: str) -> tuple[Address, bool]:
+    """Where a broker is, and whether TLS is spoken there, which `vestniks://host:port` says."""
+    scheme, apart, rest = text.partition("://")
+    is_secure = bool(apart) and scheme.lower() == SECURE
+    return read_address(rest if is_secure else text), is_secure
+
+
 def read_address(text: str) -> Address:
     """The address in `host`, `host:port`, `[::1]:port` or `vestnik://host:port`; the port is 8020 unless given."""
     try:
@@ -35,6 +43,8 @@ def read_address(text: str) -> Address:
         port = parts.port if parts.port is not None else PORT
     except ValueError as error:
         raise InvalidAddress(text, str(error)) from None
+    if parts.scheme == SECURE:
+        raise InvalidAddress(text, "a broker with tls_cert joins others by TLS anyway; leave the scheme out")
     if parts.scheme != SCHEME:
         raise InvalidAddress(text, f"{parts.scheme} is not spoken here")
     if text.isdecimal():

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
+from vestnik.model.parser import Limits
 from vestnik.wire.messages import Goodbye, Message
 
 
@@ -14,6 +15,8 @@ class End(ABC):
 
     peer: str
     """Where the other end is, for people."""
+    certificates: frozenset[str] = frozenset()
+    """The names in the certificate that the other end has shown, and that was verified."""
 
     @abstractmethod
     def send(self, message: Message) -> None: ...
@@ -24,6 +27,18 @@ class End(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the connection once all that was sent is out. Nothing is received any more."""
+
+    async def over(self) -> None:  # noqa: B027
+        """Wait until the connection that was closed is gone, and all that was sent is out."""
+
+    def know(self, largest: int, filters: Limits | None) -> None:  # noqa: B027
+        """Take messages of so many bytes, and filters within these limits: it is known who sends them."""
+
+    def pause(self) -> None:  # noqa: B027
+        """Read no more until `resume`."""
+
+    def resume(self) -> None:  # noqa: B027
+        """Read again."""
 
     def refuse(self, code: str, reason: str) -> None:
         """Say why, and end the connection."""

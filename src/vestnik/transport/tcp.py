@@ -9,23 +9,47 @@ from typing import cast
 from vestnik.errors import InvalidFrame
 from vestnik.model.parser import OUTSIDE, Limits
 from vestnik.transport.ends import End, Receiver
+from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
+from vestnik.transport.tls import names
 from vestnik.wire.frames import LARGEST, Reader, frame
 from vestnik.wire.messages import Message
 
 HIGH_WATER = 1024 * 1024
 """Bytes that are sent and not taken before an end is full."""
+CLOSE_WITHIN = 10.0
+"""Seconds in which the other end has to take what was sent before the connection was closed."""
 
 
 class TcpEnd(End, asyncio.Protocol):
-    """Bytes that are no messages end the connection."""
+    """Bytes that are no messages end the connection. What a stranger says is handed over message by message."""
 
-    def __init__(self, receiver: Receiver, limits: Limits | None = OUTSIDE, largest: int = LARGEST) -> None:
+    def __init__(
+        self, receiver: Receiver, limits: Limits | None = OUTSIDE, largest: int = LARGEST, *, stranger: bool = False
+    ) -> None:
         self.peer = "nobody"
         self._receiver = receiver
+        self._is_stranger = stranger
         self._reader = Reader(limits, largest)
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
         self._is_open = False
+        self._ending: asyncio.TimerHandle | None = None
+        self._gone = asyncio.Event()
+
+    async def over(self) -> None:
+        await self._gone.wait()
+
+    def know(self, largest: int, filters: Limits | None) -> None:
+        self._is_stranger = False
+        self._reader.know(largest, filters)
+
+    def pause(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and self._is_open:
+            self._transport.resume_reading()
 
     def send(self, message: Message) -> None:
         if self._is_open:
@@ -47,8 +71,9 @@ class TcpEnd(End, asyncio.Protocol):
     def close(self) -> None:
         self.flush()
         self._is_open = False
-        if self._transport is not None:
+        if self._transport is not None and self._ending is None:
             self._transport.close()
+            self._ending = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
 
     # --- what asyncio calls ---
 
@@ -57,13 +82,18 @@ class TcpEnd(End, asyncio.Protocol):
         self._transport.set_write_buffer_limits(HIGH_WATER)
         self._is_open = True
         self.peer = address(transport.get_extra_info("peername"))
+        self.certificates = names(transport.get_extra_info("peercert"))
         self._receiver.connected(self)
 
     def data_received(self, data: bytes) -> None:
         messages: list[Message] = []
         wrong = ""
         try:
-            messages.extend(self._reader.read(data))
+            for message in self._reader.read(data):
+                messages.append(message)
+                if self._is_stranger and self._is_open:  # who it is decides how much of the rest is read
+                    self._receiver.received(self, messages)
+                    messages = []
         except InvalidFrame as error:
             wrong = str(error)
         if messages and self._is_open:
@@ -73,6 +103,9 @@ class TcpEnd(End, asyncio.Protocol):
             self._receiver.closed(self, f"it sent no message: {wrong}")
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._gone.set()
+        if self._ending is not None:
+            self._ending.cancel()
         if self._is_open:
             self._is_open = False
             self._receiver.closed(self, str(error) if error else "the other side closed the connection")
@@ -93,11 +126,19 @@ def address(name: tuple[str, int, *tuple[object, ...]] | str | None) -> str:
 
 
 async def listen(
-    receiver: Receiver, host: str, port: int, *, tls: ssl.SSLContext | None = None, largest: int = LARGEST
-) -> asyncio.Server:
-    """Take connections. OSError where that cannot be."""
-    loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: TcpEnd(receiver, largest=largest), host, port, ssl=tls)
+    receiver: Receiver,
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None = None,
+    largest: int = LARGEST,
+    opening: int = 256,
+) -> Listener:
+    """Take connections of strangers, who send messages of `largest` bytes until they are known.
+
+    At most so many are `opening` at a time. OSError where that cannot be.
+    """
+    return await Listener.bind(lambda: TcpEnd(receiver, largest=largest, stranger=True), host, port, tls, opening)
 
 
 async def dial(
@@ -105,5 +146,8 @@ async def dial(
 ) -> End:
     """Make a connection. OSError where that cannot be."""
     loop = asyncio.get_running_loop()
-    _, end = await loop.create_connection(lambda: TcpEnd(receiver, limits), host, port, ssl=tls)
+    within = None if tls is None else HANDSHAKE_WITHIN
+    _, end = await loop.create_connection(
+        lambda: TcpEnd(receiver, limits), host, port, ssl=tls, ssl_handshake_timeout=within
+    )
     return end

@@ -151,6 +151,10 @@ class Reader:
         self._decode = msgpack.Decoder(_ANY_EVENTS, dec_hook=self._read).decode
         self._decode_plain = msgpack.Decoder(_PLAIN_EVENTS, dec_hook=self._read).decode
 
+    def know(self, largest: int, limits: Limits | None) -> None:
+        """From the next message on, other limits hold."""
+        self._largest, self._limits = largest, limits
+
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
         self._rest += data

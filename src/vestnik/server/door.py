@@ -1,0 +1,134 @@
+"""Who is let in, and what of their messages.
+
+With an access file everybody proves an identity. A client's session belongs to its identity: the broker calls it
+`identity/name`, so nobody can take over the session of another, and nobody is taken for a broker.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from vestnik.broker.clients import Client
+from vestnik.server.access import Access, Identity
+from vestnik.server.limits import Limits
+from vestnik.server.names import APART, LONGEST, unfit_name
+from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, NodeId, Subscribe
+
+
+class Guest(NamedTuple):
+    """Who is at the other end of a connection. Without an access file nobody has an identity."""
+
+    name: NodeId
+    is_broker: bool
+    identity: Identity | None = None
+
+
+class Denied(NamedTuple):
+    """Why somebody is not let in, in a word and in a sentence."""
+
+    code: str
+    reason: str
+
+
+class Door:
+    """Keeps count of who is inside."""
+
+    def __init__(self, access: Access | None = None, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._access = access
+        self._inside: Counter[str] = Counter()  # connections of each identity
+
+    # --- who comes in ---
+
+    def who(self, hello: Hello, certificates: Collection[str]) -> Guest | Denied:
+        """Who has said Hello, and showed a certificate with these names."""
+        unfit = unfit_name(hello.name, within="broker" if hello.is_broker else "client")
+        if unfit:
+            return Denied("name", unfit)
+        if hello.is_broker:
+            return self.neighbour(hello.name, certificates)
+        if self._access is None:
+            return Guest(hello.name, False)
+        if hello.token:
+            identity = self._access.by_token(hello.token)
+            why = "the token is not known here"
+        else:
+            identity = self._access.by_certificate(certificates)
+            why = "say who you are: with a token (VESTNIK_TOKEN), or a certificate that is known here"
+        if identity is None:
+            return Denied("token", why)
+        return Guest(f"{identity.name}{APART}{hello.name}", False, identity)
+
+    def neighbour(self, name: NodeId, certificates: Collection[str]) -> Guest | Denied:
+        """A broker that says so, or that was connected to."""
+        if self._access is None:
+            return Guest(name, True)
+        identity = self._access.by_certificate(certificates)
+        if identity is None or identity.name != name or not identity.rights.broker:
+            shown = ", ".join(sorted(certificates)) or "none"
+            return Denied("rights", f"{name} may not be a neighbour by its certificate ({shown})")
+        return Guest(name, True, identity)
+
+    def crowded(self, guest: Guest, inside: int) -> Denied | None:
+        """Whether there is no room for one more, where so many are inside."""
+        limits = self.limits
+        if inside >= limits.connections:
+            return Denied("busy", f"there are {limits.connections:,} connections, which is the limit connections")
+        if guest.identity and self._inside[guest.identity.name] >= limits.identity_connections:
+            most = f"{limits.identity_connections:,} connections, which is the limit identity_connections"
+            return Denied("busy", f"{guest.identity.name} has {most}")
+        return None
+
+    def entered(self, guest: Guest) -> None:
+        if guest.identity:
+            self._inside[guest.identity.name] += 1
+
+    def left(self, guest: Guest) -> None:
+        if guest.identity:
+            self._inside[guest.identity.name] -= 1
+
+    # --- what clients say ---
+
+    def permitted(self, message: Message, guest: Guest, client: Client | None) -> Message:
+        """What is to become of a message: itself, what of it there is a right to, or a refusal."""
+        if guest.identity is not None:
+            message = guest.identity.rights.permitted(message)
+        match message:
+            case Subscribe(name, keep=keep):
+                wrong = self._too_many(name, client.subscriptions if client else (), "subscriptions")
+                if keep > self.limits.keep:
+                    wrong = f"{keep:,} notifications to be kept; the limit keep is {self.limits.keep:,}"
+                return _refused(message, wrong) if wrong else self._bounded(message)
+            case Advertise(name):
+                wrong = self._too_many(name, client.advertisements if client else (), "advertisements")
+                return _refused(message, wrong) if wrong else message
+            case Fetch():
+                return self._bounded(message)
+        return message
+
+    def _too_many(self, name: str, known: Collection[str], what: str) -> str:
+        if len(name) > LONGEST:
+            return f"a name of {len(name):,} characters; at most {LONGEST} are allowed"
+        most = self.limits.subscriptions
+        if name not in known and len(known) >= most:
+            return f"this client has {len(known):,} {what}; the limit subscriptions is {most:,}"
+        return ""
+
+    def _bounded(self, message: Subscribe | Fetch) -> Message:
+        """With a replay of no more than there may be: where no number is said, of the last so many."""
+        replay, most = message.replay, self.limits.replay
+        if replay is None:
+            return message
+        if replay.last is None:
+            return replace(message, replay=replace(replay, last=most))
+        if replay.last > most:
+            return _refused(message, f"a replay of {replay.last:,} events; the limit replay is {most:,}")
+        return message
+
+
+def _refused(message: Subscribe | Advertise | Fetch, reason: str) -> Malformed:
+    return Malformed(reason, request=message.request)

@@ -1,0 +1,54 @@
+"""How much a broker lets others have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from vestnik.broker.clients import MOST_KEPT
+from vestnik.errors import InvalidSetting
+from vestnik.wire.frames import LARGEST
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Each is named by whoever is refused for it.
+
+    Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
+    `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
+    A client may send `message_bytes` in a message, and have `subscriptions` and as many advertisements, each with a
+    filter of `filter_boxes` and `keep` notifications that are kept, and see the last `replay` past events.
+    """
+
+    strangers: int = 256
+    stranger_bytes: int = 64 * 1024
+    connections: int = 10_000
+    identity_connections: int = 1_000
+    message_bytes: int = LARGEST
+    subscriptions: int = 10_000
+    filter_boxes: int = 256
+    keep: int = MOST_KEPT
+    replay: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidSetting(f"limits.{field.name}", f"is a number from 1 on, not {value!r}")
+        if self.message_bytes > LARGEST:
+            raise InvalidSetting("limits.message_bytes", f"is at most {LARGEST:,}, not {self.message_bytes:,}")
+
+
+def read_limits(words: Iterable[str]) -> Limits:
+    """The limits in words as `connections=100`; InvalidSetting where there is none of that name."""
+    given: dict[str, int] = {}
+    for word in words:
+        name, _, number = word.partition("=")
+        known = Limits.__struct_fields__
+        if name not in known:
+            raise InvalidSetting("limits", f"there is none called {name}; known are {', '.join(known)}")
+        if not number.isdecimal():
+            raise InvalidSetting(f"limits.{name}", f"is a number from 1 on, not {number!r}")
+        given[name] = int(number)
+    return Limits(**given)

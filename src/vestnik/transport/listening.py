@@ -1,0 +1,121 @@
+"""Taking connections, of which not too many may be half open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, Self, TypeAlias
+
+HANDSHAKE_WITHIN = 10.0
+"""Seconds in which TLS has to be agreed on."""
+_Found: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
+BACKLOG: Final = 1024
+SHORT_OF_FILES: Final = 0.2
+"""Seconds until the next try where the system has no room for another connection."""
+
+
+class Listener:
+    """Of connections that have not agreed on TLS yet there are at most `opening`; the oldest gives way."""
+
+    def __init__(
+        self,
+        sockets: list[socket.socket],
+        make: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+        opening: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sockets = sockets
+        self._make = make
+        self._tls = tls
+        self._most = opening
+        self._opening: dict[asyncio.Task[None], None] = {}
+        self._accepting = [self._loop.create_task(self._accept(one)) for one in sockets]
+
+    @classmethod
+    async def bind(
+        cls, make: Callable[[], asyncio.Protocol], host: str, port: int, tls: ssl.SSLContext | None, opening: int
+    ) -> Self:
+        """Listen at all addresses of `host`. OSError where that cannot be."""
+        found = await _addresses(host, port)
+        sockets: list[socket.socket] = []
+        try:
+            for family, _, _, _, address in dict.fromkeys(found):
+                sockets.append(_bound(family, (address[0], port or _port(sockets), *address[2:])))
+        except OSError:
+            for one in sockets:
+                one.close()
+            raise
+        return cls(sockets, make, tls, opening)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: the first, where there are several."""
+        host, port = self._sockets[0].getsockname()[:2]
+        return host, port
+
+    async def close(self) -> None:
+        """Take no more. Those that are there stay."""
+        tasks = [*self._accepting, *self._opening]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for one in self._sockets:
+            one.close()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = await self._loop.sock_accept(listening)
+            except OSError:
+                await asyncio.sleep(SHORT_OF_FILES)
+                continue
+            if len(self._opening) >= self._most:
+                next(iter(self._opening)).cancel()
+            task = self._loop.create_task(self._open(connection))
+            self._opening[task] = None
+            task.add_done_callback(partial(self._opened, connection))
+            await asyncio.sleep(0)  # the others have their turn, however many come
+
+    async def _open(self, connection: socket.socket) -> None:
+        within = None if self._tls is None else HANDSHAKE_WITHIN
+        with suppress(OSError):
+            await self._loop.connect_accepted_socket(
+                self._make, connection, ssl=self._tls, ssl_handshake_timeout=within
+            )
+
+    def _opened(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        del self._opening[task]
+        if task.cancelled():
+            connection.close()
+
+
+async def _addresses(host: str, port: int) -> Sequence[_Found]:
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:  # a name, which takes its time
+        return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+def _bound(family: int, address: tuple[str | int, ...]) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.setblocking(False)
+        one.bind(address)
+        one.listen(BACKLOG)
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+def _port(sockets: list[socket.socket]) -> int:
+    """The port that was found free for the first of several."""
+    return int(sockets[0].getsockname()[1]) if sockets else 0

@@ -1,0 +1,421 @@
+"""Who is let in, by which proof, and what they may do: with real sockets and certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vestnik
+from network.security import Authority, access_file, secure_broker, secure_client
+from network.test_brokers import talk
+from network.worlds import broker, client, quote, taken, until
+from vestnik import Event, Replay
+from vestnik.errors import InvalidAccess, InvalidSetting, NotAccepted, TurnedAway, Unreachable, Untrusted
+from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
+from vestnik.transport.addresses import read_address
+from vestnik.wire.frames import VERSION, Reader, frame
+from vestnik.wire.messages import Goodbye, Hello, Publish, Welcome
+
+ACCESS = """
+[feed]
+tokens = ["{feed}"]
+publish = "type IS market AND source = 'feed'"
+
+[desk]
+tokens = ["{desk}"]
+certificates = ["desk.example.org"]
+publish = true
+subscribe = "type IS market AND price < 100"
+replay = "type IS market AND price < 50"
+
+[admin]
+tokens = ["{admin}"]
+publish = true
+subscribe = true
+replay = true
+subscriptions = true
+administer = true
+
+[b1]
+certificates = ["b1"]
+broker = true
+
+[b2]
+certificates = ["b2"]
+broker = true
+
+[client-only]
+certificates = ["client-only"]
+subscribe = true
+"""
+TOKENS = {"feed": "token-of-feed", "desk": "token-of-desk", "admin": "token-of-admin"}
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def access(tmp_path: Path) -> Path:
+    return access_file(tmp_path, ACCESS, **TOKENS)
+
+
+async def turned_away(address: str, hello: Hello) -> Goodbye:
+    """What a broker answers to Hello followed by a publication."""
+    (goodbye,) = await talk(address, frame(hello) + frame(Publish((quote(1),), request=1)))
+    assert isinstance(goodbye, Goodbye)
+    return goodbye
+
+
+# --- tokens ---
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "token-of-des", "token-of-desk ", "\ud800"])
+async def test_without_a_right_token_nobody_comes_in(access: Path, token: str) -> None:
+    async with broker(access=access) as b:
+        if token != "\ud800":
+            goodbye = await turned_away(b.address, Hello(VERSION, "c", False, token))
+            assert goodbye.code == "token" and "token" in goodbye.reason
+            with pytest.raises(TurnedAway, match="token"):
+                async with client(b, "c", token=token):
+                    pass
+        assert b.host.guests == [] and b.host.core.clients == {}
+
+
+async def test_the_environment_has_the_token(access: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VESTNIK_TOKEN", TOKENS["desk"])
+    async with broker(access=access) as b, client(b, "c"):
+        assert [(guest.name, guest.is_broker) for guest in b.host.guests] == [("desk/c", False)]
+
+
+def test_a_token_is_not_sent_where_others_can_read_it() -> None:
+    with pytest.raises(InvalidSetting, match=r"write vestniks://broker\.example\.org:8020"):
+        vestnik.connect("vestnik://broker.example.org", token="secret")
+
+
+async def test_a_session_belongs_to_its_identity(access: Path) -> None:
+    async with broker(access=access) as b, client(b, "c", token=TOKENS["desk"]) as desk:
+        subscription = await desk.subscribe("price > 0")
+        async with client(b, "c", token=TOKENS["admin"]) as other:
+            await other.publish(quote(1))
+            assert await taken(subscription, 1) == [1], "nobody has taken it over"
+            assert sorted(guest.name for guest in b.host.guests) == ["admin/c", "desk/c"]
+        async with client(b, "c", token=TOKENS["desk"]):
+            with pytest.raises(TurnedAway, match="taken-over"):
+                await subscription.get(10)
+
+
+@pytest.mark.parametrize("name", ["", "b", "x" * 129, "a\nb", "\x1b[2J"])
+async def test_names_are_checked_at_the_door(name: str) -> None:
+    async with broker() as b:
+        assert (await turned_away(b.address, Hello(VERSION, name))).code == "name"
+
+
+# --- rights ---
+
+
+async def test_a_publication_outside_of_the_right_is_refused_by_its_id(access: Path) -> None:
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["feed"]) as feed,
+        client(b, token=TOKENS["desk"]) as c,
+    ):
+        subscription = await c.subscribe("price > 0")
+        events = [
+            quote(1, source="feed"),
+            quote(2, source="other", id="e2"),
+            Event("news", {"price": 3}, source="feed", id="e3"),
+            quote(4, source="feed"),
+        ]
+        with pytest.raises(NotAccepted, match="2 of 4 events") as refused:
+            await feed.publish_many(events)
+        assert "e2: there is no right to publish it: that needs source = 'feed'" in refused.value.reason
+        assert "e3: there is no right to publish it: that needs type IS market" in refused.value.reason
+        assert await taken(subscription, 2) == [1, 4]
+        with pytest.raises(NotAccepted, match="no right to subscribe it: nothing is allowed"):
+            await feed.subscribe("price > 0")
+        with pytest.raises(NotAccepted, match="no right to replay"):
+            await feed.fetch("price > 0")
+
+
+async def test_who_may_not_administer_is_told_nothing(access: Path) -> None:
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, token=TOKENS["desk"]) as desk,
+    ):
+        assert (await admin.inspect("status"))["broker"] == "b"
+        for question in ("status", "link.add"):
+            with pytest.raises(NotAccepted, match=f"no right to administer, which the question {question} needs"):
+                await desk.inspect(question, address="127.0.0.1:1")
+
+
+async def test_subscriptions_are_seen_by_those_with_the_right_to(access: Path) -> None:
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, "d", token=TOKENS["desk"]) as desk,
+    ):
+        seen = await admin.subscribe("type IS vestnik.subscription.made")
+        for wanted in ("type IS vestnik", "type > 'vestnik.' AND type < 'vestnik.z'"):
+            with pytest.raises(NotAccepted, match="no right to subscribe"):
+                await desk.subscribe(wanted)
+        await desk.subscribe("type IS market OR type IS vestnik", name="mine")
+        event = (await seen.get(10)).event
+        assert event.data["client"] == "desk/d" and event.data["name"] == "mine"
+        assert "vestnik" not in event.data["filter"]
+
+
+async def test_nobody_publishes_what_brokers_do(access: Path) -> None:
+    async with broker(access=access) as b, client(b, token=TOKENS["admin"]) as admin:
+        with pytest.raises(NotAccepted, match=r"type vestnik\.subscription\.made are published by brokers only"):
+            await admin.publish(Event("vestnik.subscription.made", {}))
+
+
+async def test_a_subscription_is_narrowed_to_the_right(access: Path) -> None:
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, "c", token=TOKENS["desk"]) as c,
+    ):
+        subscription = await c.subscribe("price > 10")
+        assert str(subscription.filter) == "price > 10", "what was asked for"
+        at_broker = b.host.core.clients["desk/c"].subscriptions[subscription.name].filter
+        assert at_broker == vestnik.Filter.parse("type IS market AND price > 10 AND price < 100")
+        await admin.publish_many([quote(150), Event("news", {"price": 50}), quote(50)])
+        assert await taken(subscription, 1) == [50]
+        await subscription.change("price > 20")
+        await admin.publish_many([quote(200), quote(15), quote(60)])
+        assert await taken(subscription, 1) == [60]
+        with pytest.raises(NotAccepted, match=r"no right to subscribe it: .*price < 100.* is allowed"):
+            await c.subscribe("price > 200")
+
+
+async def test_the_past_is_narrowed_to_the_right(access: Path, tmp_path: Path) -> None:
+    async with (
+        broker(access=access, data=tmp_path / "data") as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, token=TOKENS["desk"]) as c,
+    ):
+        await admin.publish_many([quote(price) for price in (10, 60, 40)])
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [10, 40]
+        assert [event.data["price"] for event in await admin.fetch("price > 0")] == [10, 60, 40]
+        with pytest.raises(NotAccepted, match="no right to replay all of"):
+            await c.subscribe("price > 0", replay=Replay(all=True))
+        subscription = await c.subscribe("price > 0 AND price < 50", replay=Replay(all=True))
+        assert await taken(subscription, 2) == [10, 40]
+
+
+async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path) -> None:
+    async with broker(access=access, advertisements=True) as b, client(b, "f", token=TOKENS["feed"]) as feed:
+        await feed.advertise("price > 0")
+        await feed.publish(quote(1, source="feed"))
+        with pytest.raises(NotAccepted, match="no right to publish"):
+            await feed.advertise("type IS news")
+
+
+# --- TLS ---
+
+
+async def test_events_go_through_tls_and_between_brokers(authority: Authority, access: Path) -> None:
+    async with (
+        secure_broker("b1", authority, access) as b1,
+        secure_broker("b2", authority, access, (b1,)) as b2,
+        secure_client(b1, authority, token=TOKENS["admin"]) as p,
+        secure_client(b2, authority, token=TOKENS["desk"]) as c,
+    ):
+        subscription = await c.subscribe("price > 0")
+        await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+        await p.publish_many([quote(1), quote(500), quote(2)])
+        assert await taken(subscription, 2) == [1, 2]
+
+
+async def test_a_certificate_is_a_proof_too(authority: Authority, access: Path) -> None:
+    papers = authority.issue("desk.example.org")
+    async with (
+        secure_broker("b1", authority, access) as b,
+        secure_client(b, authority, "c", tls_cert=papers.cert, tls_key=papers.key),
+    ):
+        assert [guest.name for guest in b.host.guests] == ["desk/c"]
+
+
+async def test_what_is_said_with_tls_is_the_same_without_async(authority: Authority, access: Path) -> None:
+    async with secure_broker("b1", authority, access) as b:
+
+        def publish() -> str:
+            url = f"vestniks://{b.address}"
+            with vestnik.connect_sync(url, name="s", token=TOKENS["admin"], tls_ca=authority.file) as bus:
+                bus.publish(quote(1))
+                return b.host.guests[0].name
+
+        assert await asyncio.to_thread(publish) == "admin/s"
+
+
+async def test_a_broker_of_another_authority_is_not_trusted(authority: Authority, access: Path, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    async with secure_broker("b1", authority, access) as b:
+        with pytest.raises(Untrusted, match="VESTNIK_CA"):
+            async with secure_client(b, other, token=TOKENS["desk"]):
+                pass
+        with pytest.raises(Untrusted, match=r"IP address mismatch|Hostname mismatch"):
+            async with vestnik.connect(
+                f"vestniks://localhost:{read_address(b.address).port}", tls_ca=authority.file, token=TOKENS["desk"]
+            ):
+                pass
+
+
+async def test_an_expired_broker_is_not_trusted(authority: Authority, access: Path) -> None:
+    papers = authority.issue("b1", "127.0.0.1", expired=True)
+    async with secure_broker("b1", authority, access, papers=papers) as b:
+        with pytest.raises(Untrusted, match="expired"):
+            async with secure_client(b, authority, token=TOKENS["desk"]):
+                pass
+
+
+async def test_an_expired_client_is_not_let_in(authority: Authority, access: Path, tmp_path: Path) -> None:
+    foreign = Authority(tmp_path, "foreign").issue("desk.example.org", "127.0.0.2")
+    async with secure_broker("b1", authority, access) as b:
+        for papers in (authority.issue("desk.example.org", expired=True), foreign):
+            with pytest.raises(Unreachable, match=r"(?i)expired|unknown.ca|closed"):
+                async with secure_client(b, authority, tls_cert=papers.cert, tls_key=papers.key, timeout=0.5):
+                    pass
+        assert b.host.guests == []
+
+
+async def test_who_speaks_no_tls_gets_nothing(authority: Authority, access: Path) -> None:
+    async with secure_broker("b1", authority, access) as b:
+        with pytest.raises(Unreachable):
+            async with client(b, token=TOKENS["desk"], timeout=0.5):
+                pass
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(authority.file)
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            context.maximum_version = ssl.TLSVersion.TLSv1_1
+        host, port = read_address(b.address)
+        with pytest.raises(ssl.SSLError):
+            await asyncio.open_connection(host, port, ssl=context)
+
+
+async def test_half_a_handshake_is_not_waited_for(
+    authority: Authority, access: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestnik.transport.listening.HANDSHAKE_WITHIN", 0.1)
+    async with secure_broker("b1", authority, access) as b:
+        host, port = read_address(b.address)
+        reader, writer = await asyncio.open_connection(host, port)
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        writer.close()
+
+
+# --- neighbours ---
+
+
+async def test_a_client_that_says_it_is_a_broker_is_sent_away(authority: Authority, access: Path) -> None:
+    async with broker(access=access) as b:
+        goodbye = await turned_away(b.address, Hello(VERSION, "b1", True, TOKENS["admin"], "merging"))
+        assert (goodbye.code, "b1 may not be a neighbour" in goodbye.reason) == ("rights", True)
+    async with secure_broker("b1", authority, access) as b:
+        for name, shown in (("b2", "client-only"), ("client-only", "client-only"), ("b3", "b2")):
+            papers = authority.issue(shown)
+            context = ssl.create_default_context(cafile=authority.file)
+            context.load_cert_chain(papers.cert, papers.key)
+            reader, writer = await asyncio.open_connection(*read_address(b.address), ssl=context)
+            writer.write(frame(Hello(VERSION, name, True, "", "merging")))
+            async with asyncio.timeout(20):
+                (said,) = Reader().read(await reader.read())
+            writer.close()
+            assert isinstance(said, Goodbye) and said.code == "rights" and shown in said.reason
+        assert b.host.guests == []
+
+
+async def test_a_broker_does_not_link_with_one_that_it_does_not_know(authority: Authority, access: Path) -> None:
+    said: list[str] = []
+    async with secure_broker("b1", authority, access, papers=authority.issue("b9", "127.0.0.1")) as false:
+        joining = secure_broker("b2", authority, access, (false,))
+        joining._say = said.append
+        async with joining:
+            await until(lambda: any("b1 may not be a neighbour by its certificate (b9)" in text for text in said))
+            assert joining.host.guests == []
+
+
+async def test_a_neighbour_may_have_filters_of_many_boxes() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1) as p, client(b2) as c:
+        for number in range(10):
+            await c.subscribe(" OR ".join(f"price = {10 * (number * 60 + n)}" for n in range(60)))
+        await until(lambda: len(b2.host.core.router.subscriptions) == 10)
+        last = await c.subscribe("price = 1")
+        await until(lambda: len(b1.host.core.router.subscriptions) > 0)
+        await p.publish(quote(1))
+        assert await taken(last, 1) == [1]
+
+
+# --- settings and files ---
+
+
+def test_settings_that_are_not_safe(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    for name in ("tls_cert", "tls_key", "tls_ca"):
+        with pytest.raises(InvalidSetting, match="set tls_cert and tls_key"):
+            broker(**_one(name, file))
+    with pytest.raises(InvalidSetting, match=r"from other machines.*set access.*--access FILE"):
+        broker(listen=read_address("0.0.0.0:0"), tls_cert=file, tls_key=file)
+    Settings(name="b", listen=read_address("0.0.0.0:0"), tls_cert=file, tls_key=file, access=file)
+
+
+def _one(name: str, value: object) -> dict[str, Any]:
+    return {name: value}
+
+
+async def test_files_that_cannot_be_used(authority: Authority, access: Path, tmp_path: Path) -> None:
+    papers = authority.issue("b1")
+    missing = tmp_path / "missing.pem"
+    for cert, key, ca, match in (
+        (missing, papers.key, authority.file, "tls_cert: .*missing.pem"),
+        (papers.cert, access, authority.file, "tls_cert: .*access.toml"),
+        (papers.cert, papers.key, access, "tls_ca: .*access.toml"),
+    ):
+        with pytest.raises(InvalidSetting, match=match):
+            async with Broker(Settings(name="b", tls_cert=cert, tls_key=key, tls_ca=ca)):
+                pass
+    with pytest.raises(InvalidAccess, match=r"missing\.toml: No such file"):
+        async with broker(access=tmp_path / "missing.toml"):
+            pass
+    with pytest.raises(InvalidSetting, match="missing"):
+        vestnik.connect("vestniks://127.0.0.1", tls_ca=missing)
+    with pytest.raises(InvalidSetting, match="write vestniks://"):
+        vestnik.connect("127.0.0.1", tls_ca=authority.file)
+
+
+WRONG = {
+    "no TOML": ("[", "no TOML"),
+    "no table": ("x = 1", r"\[x\]"),
+    "no proof": ("[x]\npublish = true", "vestnik token new x"),
+    "a token as itself": ("[x]\ntokens = ['secret']", "not as itself"),
+    "an unknown right": ("[x]\ncertificates = ['x']\nread = true", "read.*publish, subscribe"),
+    "no filter": ("[x]\ncertificates = ['x']\npublish = 'price >'", r"\[x\] publish: .*column"),
+    "a broker by token": ("[x]\ntokens = ['{t}']\nbroker = true", "certificate"),
+    "a slash": ("['x/y']\ntokens = ['{t}']", "x/y has a /"),
+    "twice": ("[x]\ncertificates = ['n']\n[y]\ncertificates = ['n']", "n is there twice"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), WRONG.values(), ids=WRONG)
+async def test_access_files_that_mean_nothing(tmp_path: Path, text: str, reason: str) -> None:
+    path = access_file(tmp_path, text, t="token")
+    with pytest.raises(InvalidAccess, match=f"(?s){re.escape(str(path))}: .*{reason}"):
+        async with broker(access=path):
+            pass
+
+
+async def test_hello_is_answered_by_welcome_alone(access: Path) -> None:
+    async with broker(access=access) as b:
+        said = await talk(b.address, frame(Hello(VERSION, "c", False, TOKENS["desk"])), wait=False)
+        assert said == [Welcome(VERSION, "b")]
