@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vestnik.model.parser import Limits
     from vestnik.model.templates import ANY
     from vestnik.model.typed import TypedEvent
+    from vestnik.services.history import History
     from vestnik.services.local import LocalBus
     from vestnik.session.checking import Adaptive, Constant, MultiplicativeDecrease, RandomInterval
     from vestnik.wire.replays import Replay
@@ -38,6 +39,7 @@ __all__ = [
     "FilterError",
     "FilterSyntaxError",
     "FilterTooComplex",
+    "History",
     "InvalidEvent",
     "InvalidIndex",
     "Limits",
@@ -60,6 +62,7 @@ _HOMES = {
     "Constant": "vestnik.session.checking",
     "Event": "vestnik.model.events",
     "Filter": "vestnik.model.filters",
+    "History": "vestnik.services.history",
     "Limits": "vestnik.model.parser",
     "LocalBus": "vestnik.services.local",
     "MultiplicativeDecrease": "vestnik.session.checking",

@@ -30,8 +30,11 @@ class Replaying:
     def past(self, wanted: Filter) -> list[Event]:
         """What is replayed."""
         selection = Selection((wanted,), self._replay)
+        known: set[Place] = set()  # several may have the same
         for taken in merge(self._found.values()):
-            selection.take(taken)
+            if place_of(taken.event) not in known:
+                known.add(place_of(taken.event))
+                selection.take(taken)
         return [taken.event for taken in selection.taken()]
 
 

@@ -34,7 +34,7 @@ def connect(
     files; without any the broker is sought on this machine. `vestniks://` means TLS: the broker shows a certificate of
     the authority `tls_ca`, or of one that the system trusts. With `tls_cert` this client shows one, too.
     """
-    address, is_secure = read_url(url or os.environ.get(URL) or DEFAULT_URL)
+    address, is_secure = read_url(url or default_url())
     token = token or os.environ.get(TOKEN)
     if not is_secure:
         if tls_ca or tls_cert or tls_key:
@@ -53,3 +53,8 @@ def connect(
 def _file(given: str | Path | None, variable: str) -> Path | None:
     found = given or os.environ.get(variable)
     return Path(found) if found else None
+
+
+def default_url() -> str:
+    """Where a broker is sought when nothing is said."""
+    return os.environ.get(URL) or DEFAULT_URL

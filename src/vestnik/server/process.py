@@ -19,6 +19,7 @@ from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.access import Access
 from vestnik.server.door import Door
+from vestnik.server.history import HistoryStore
 from vestnik.server.host import BrokerHost
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore, MemoryStore
@@ -40,13 +41,20 @@ LASTING: Final = "that stays so until one of the two is set up otherwise; it is 
 class Broker:
     """Enter it to let it run. `say` is told what people may want to know.
 
-    One that does not listen is for clients in its own process, and for neighbours that it joins.
+    One that does not listen is for clients in its own process, and for neighbours that it joins. One that is a
+    `history` stores nothing else, and does not announce what its own client wants.
     """
 
     def __init__(
-        self, settings: Settings, say: Callable[[str], None] = lambda _: None, *, listens: bool = True
+        self,
+        settings: Settings,
+        say: Callable[[str], None] = lambda _: None,
+        *,
+        listens: bool = True,
+        history: HistoryStore | None = None,
     ) -> None:
         self.settings = settings
+        self._history = history
         self._listens = listens
         self._say = say
         self.address = ""  # where it listens
@@ -71,10 +79,10 @@ class Broker:
             if not self._journal.recovery.is_clean:
                 self._say(str(self._journal.recovery))
             stored = self._journal.stored()
-        core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=True)
+        core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
         takes_clients = settings.role != "router"
         self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
-        store = self._journal or MemoryStore(began)
+        store = self._history or self._journal or MemoryStore(began)
         self.host = BrokerHost(
             core,
             settings.way_of_routing,
@@ -135,8 +143,9 @@ class Broker:
             task.cancel()
         await asyncio.gather(*self._joins.values(), return_exceptions=True)
         self.host.close()
-        if self._journal is not None:
-            await self._journal.close()
+        for store in (self._history, self._journal):
+            if store is not None:
+                await store.close()
         if self._trace is not None:
             self._trace.close()
 

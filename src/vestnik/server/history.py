@@ -1,0 +1,160 @@
+"""What a history keeps, and answers for when the past is recalled."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, msgpack
+
+from vestnik.broker.effects import Append
+from vestnik.broker.selection import recollect
+from vestnik.errors import InvalidSetting
+from vestnik.journal import Entry, GroupCommit, Journal
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.model.spaces import EVENT
+from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.packing import pack, unpack
+from vestnik.wire.replays import Replay
+
+LOG: Final = logging.getLogger("vestnik")
+
+MOST: Final = 10_000
+"""Events that are kept unless something else is said."""
+KEPT: Final = 2
+"""The kind of a record that holds an event."""
+SPARE: Final = 1_000
+"""Records that the journal of a history has for nothing, at least, before it is written anew."""
+MICROS: Final = 1_000_000
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What is kept: the `last` so many, for `age` seconds, the latest by the value of a path; together, what all allow.
+
+    An event that matches `purge` ends all that was kept before it.
+    """
+
+    last: int = MOST
+    age: float | None = None
+    latest_by: str | None = None
+    purge: Filter | None = None
+
+    def __post_init__(self) -> None:
+        if not self.last > 0:
+            raise InvalidSetting("last", f"a history keeps 1 event or more, not {self.last}")
+        if self.age is not None and not self.age > 0:
+            raise InvalidSetting("age", f"a history keeps events for longer than nothing, not for {self.age} seconds")
+        if self.latest_by is not None:
+            Replay(latest_by=self.latest_by).key()
+
+
+class Shelf:
+    """Events in the order in which they came, within bounds. Time comes in."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._path = None if bounds.latest_by is None else Replay(latest_by=bounds.latest_by).key()
+        self._kept: dict[Any, Taken] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def put(self, taken: Taken) -> bool:
+        """Keep an event, if it is new; whether it is."""
+        event, bounds = taken.event, self._bounds
+        if bounds.purge is not None and bounds.purge.matches(event):
+            self._kept.clear()
+            return True
+        key = self._key(event)
+        before = self._kept.get(key)
+        if before is not None and (before.event.source, before.event.id) == (event.source, event.id):
+            return False
+        self._kept.pop(key, None)
+        self._kept[key] = taken
+        while len(self._kept) > bounds.last:
+            del self._kept[next(iter(self._kept))]
+        return True
+
+    def kept(self, now: float) -> list[Taken]:
+        """What is kept at this time."""
+        age = self._bounds.age
+        if age is not None:
+            self._kept = {key: taken for key, taken in self._kept.items() if taken.time > (now - age) * MICROS}
+        return list(self._kept.values())
+
+    def _key(self, event: Event) -> Any:
+        if self._path is None:
+            return event.source, event.id
+        found = EVENT.read(event, self._path)
+        return repr(found) if isinstance(found, dict | list) else (isinstance(found, bool), found)
+
+
+class HistoryStore:
+    """The store of a broker that is a history: of what others publish, in memory, and in `folder` for its next life.
+
+    Nobody publishes at such a broker.
+    """
+
+    is_durable = False
+    position = 0
+
+    def __init__(self, bounds: Bounds, folder: Path | None = None) -> None:
+        self._shelf = Shelf(bounds)
+        self._last = 0
+        self._journal = None if folder is None else Journal.open(folder)
+        self._commit = None if self._journal is None else GroupCommit(self._journal)
+        if self._journal is not None and not self._journal.recovery.is_clean:
+            LOG.warning("%s", self._journal.recovery)
+        for record in self._journal.read() if self._journal is not None else ():
+            if record.kind == KEPT:
+                self._put(record.time, unpack(msgpack.decode(record.payload)))
+
+    def keep(self, event: Event) -> None:
+        """Something has come that is to be kept."""
+        now = time.time_ns() // 1000
+        if self._put(now, event) and self._journal is not None and self._commit is not None:
+            self._write([(KEPT, now, pack(event))])
+            if self._journal.last - self._journal.first > 2 * len(self._shelf) + SPARE:
+                self._write_anew(self._journal)
+
+    def _put(self, now: int, event: Event) -> bool:
+        self._last += 1
+        return self._shelf.put(Taken(self._last, now, event))
+
+    def _write(self, entries: list[Entry]) -> None:
+        assert self._journal is not None and self._commit is not None
+        self._commit.when_committed(self._journal.append(entries), lambda failure: None)
+
+    def _write_anew(self, journal: Journal) -> None:
+        """Most of the journal is of no use: write once more what is kept, and drop the rest."""
+        journal.roll()
+        behind = journal.last
+        self._write([(KEPT, taken.time, pack(taken.event)) for taken in self._shelf.kept(time.time())])
+        journal.sync()
+        journal.drop_before(behind + 1)
+
+    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
+        done(what, "a history takes no publications")
+
+    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
+        """The past is answered from what is kept. What was taken here, behind a position, is nothing."""
+        is_past = what.after < 0 or what.upto > 0
+        upto = what.upto or self._last
+        kept = self._shelf.kept(time.time()) if is_past else []
+        for part in recollect(what, [taken for taken in kept if what.after < taken.position <= upto], upto):
+            answer(part)
+
+    def taken(self) -> Iterator[tuple[int, Event]]:
+        """All events that are kept, with the times at which they came."""
+        for taken in self._shelf.kept(time.time()):
+            yield taken.time, taken.event
+
+    async def close(self) -> None:
+        if self._commit is not None:
+            await self._commit.close()
+        if self._journal is not None:
+            self._journal.close()

@@ -1,0 +1,134 @@
+"""Histories: what they keep, and that they answer for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from network.worlds import broker, client, quote, taken, until
+from vestnik import Event, Filter, History, Replay
+from vestnik.client.services import ServiceBus
+from vestnik.errors import InvalidSetting, Unreachable
+from vestnik.server.history import SPARE, Bounds, HistoryStore, Shelf
+from vestnik.server.process import Broker
+from vestnik.transport.addresses import read_address
+from vestnik.wire.messages import Recall, Taken
+
+
+def prices(history: History) -> list[float]:
+    return [event.data["price"] for event in history.events]
+
+
+async def linked(b: Broker) -> None:
+    await until(lambda: len(b.host.core.surroundings.positions) == 2)
+
+
+async def test_a_history_answers_for_what_its_broker_has_forgotten() -> None:
+    async with broker("first") as b:
+        where = b.address
+        history = History("price > 10", join=where, last=10)
+        async with client(b) as p, history:
+            await linked(b)
+            await p.publish_many([quote(price) for price in range(1, 31)])
+            await until(lambda: prices(history) == list(range(21, 31)))
+            late = await p.subscribe("price > 0", replay=Replay(last=15))
+            assert await taken(late, 15) == list(range(16, 31)), "what both have comes once"
+            await b.__aexit__()
+            async with broker("second", listen=read_address(where)) as again, client(again) as c:
+                await linked(again)
+                subscription = await c.subscribe("price > 22", replay=Replay(last=5))
+                await c.publish(quote(40))
+                assert await taken(subscription, 6) == [26, 27, 28, 29, 30, 40]
+                assert [event.data["price"] for event in await c.fetch("price < 24")] == [22, 23], "40 is one of ten"
+
+
+async def test_a_history_on_disk_goes_on_where_it_was(tmp_path: Path) -> None:
+    def history(b: Broker) -> History:
+        return History("price > 0", join=b.address, latest_by="subject", data=tmp_path)
+
+    async with broker("first") as b, client(b) as p, history(b) as one:
+        await p.publish_many([quote(price, subject=f"s{price % 3}") for price in range(1, 9)])
+        await until(lambda: sorted(prices(one)) == [6, 7, 8])
+    async with broker("second") as b, history(b) as two:
+        assert sorted(prices(two)) == [6, 7, 8]
+
+
+async def test_a_history_begins_with_what_others_have_and_is_purged_by_an_event() -> None:
+    async with broker() as b, client(b) as p:
+        await p.publish_many([quote(1), quote(2)])
+        async with History("price > 0", join=b.address, purge="type = 'closed'") as history:
+            await until(lambda: prices(history) == [1, 2])
+            await p.publish_many([quote(3), Event("closed"), quote(4)])
+            await until(lambda: prices(history) == [4])
+
+
+async def test_a_history_is_no_reason_to_produce() -> None:
+    async with broker() as b, client(b) as p, History("TRUE", join=b.address) as history:
+        wanted = await p.wanted("price > 0")
+        other = await p.subscribe("type IS vestnik")
+        await p.publish(quote(1))
+        await until(lambda: prices(history) == [1])
+        assert not wanted and other.try_get() is None
+
+
+async def test_a_history_without_a_broker() -> None:
+    async with broker() as b:
+        where = b.address
+    with pytest.raises(Unreachable):
+        async with History("TRUE", join=where, timeout=0.1):
+            pass
+
+
+async def test_nobody_publishes_at_a_history() -> None:
+    async with broker() as b, History("TRUE", join=b.address) as history:
+        with pytest.raises(Exception, match="takes no publications"):
+            await _client_of(history).publish(quote(1))
+
+
+def _client_of(history: History) -> ServiceBus:
+    return history._client
+
+
+# --- what is kept ---
+
+
+def kept(bounds: Bounds, *events: Event, now: float = 0.0) -> list[Any]:
+    shelf = Shelf(bounds)
+    for position, event in enumerate(events, start=1):
+        shelf.put(Taken(position, position * 1_000_000, event))
+    return [taken.event.data.get("price") for taken in shelf.kept(now)]
+
+
+def test_bounds_of_what_is_kept() -> None:
+    events = [quote(price, subject=f"s{price % 2}") for price in range(1, 7)]
+    assert kept(Bounds(), *events) == [1, 2, 3, 4, 5, 6]
+    assert kept(Bounds(last=2), *events) == [5, 6]
+    assert kept(Bounds(age=2.5), *events, now=6.0) == [4, 5, 6]
+    assert kept(Bounds(latest_by="subject"), *events) == [5, 6]
+    assert kept(Bounds(purge=Filter.parse("price = 4")), *events) == [5, 6]
+    assert kept(Bounds(), events[0], events[1], events[0]) == [1, 2], "it is kept once"
+
+
+@pytest.mark.parametrize("wrong", [{"last": 0}, {"age": 0}])
+def test_bounds_that_are_none(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+        Bounds(**wrong)
+
+
+async def test_the_journal_of_a_history_does_not_grow_for_ever(tmp_path: Path) -> None:
+    bounds = Bounds(last=3)
+    store = HistoryStore(bounds, tmp_path)
+    for price in range(2 * SPARE):
+        store.keep(quote(price))
+    assert store._journal is not None and store._journal.last - store._journal.first < 2 * SPARE
+    await store.close()
+    again = HistoryStore(bounds, tmp_path)
+    assert [event.data["price"] for _, event in again.taken()] == [2 * SPARE - 3, 2 * SPARE - 2, 2 * SPARE - 1]
+    answers: list[Any] = []
+    again.recall(Recall(1, (Filter.all(),), Replay(all=True)), answers.append)
+    assert [taken.event.data["price"] for part in answers for taken in part.taken] == [1997, 1998, 1999]
+    again.recall(Recall(2, (Filter.all(),), Replay(all=True), after=0), answers.append)
+    assert answers[-1].taken == () and answers[-1].after >= answers[-1].upto
+    await again.close()
