@@ -29,7 +29,8 @@ class History:
     It keeps the `last` events that are wanted, those of the last `age` seconds, the latest by the value of a path;
     together, what all allow. An event that matches `purge` ends all that was kept before. With a folder `data` it goes
     on in its next life where it was. It begins with what others have of the past. That it subscribes is no reason for
-    anybody to produce. `routing` and `advertisements` must be as those of the brokers that it joins.
+    anybody to produce. `routing` and `advertisements` must be as those of the brokers that it joins, which may want to
+    see a certificate.
     """
 
     def __init__(
@@ -45,6 +46,9 @@ class History:
         data: Path | None = None,
         routing: str = "merging",
         advertisements: bool = False,
+        tls_cert: Path | None = None,
+        tls_key: Path | None = None,
+        tls_ca: Path | None = None,
         timeout: float = 10.0,
     ) -> None:
         self.filter = ordinary(_filter(wanted))
@@ -59,6 +63,9 @@ class History:
             join=(self._at,),
             routing=routing,
             advertisements=advertisements,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            tls_ca=tls_ca,
         )
 
     async def __aenter__(self) -> Self:
