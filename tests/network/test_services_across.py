@@ -128,7 +128,7 @@ async def test_a_lease_that_runs_out_ends_demand() -> None:
         client(a) as maker,
         await maker.wanted("type IS market") as wanted,
     ):
-        async with client(b, "named") as consumer:
+        async with client(a, "named") as consumer:
             await consumer.subscribe("type IS market")
             await wanted.wait(timeout=10)
         await wanted.wait(False, timeout=10)
