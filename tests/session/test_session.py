@@ -346,6 +346,8 @@ def test_what_was_not_taken_is_not_lost() -> None:
     client.handle(Answer(((EPOCH, 5),), kept(2, 3)), 30.0)
     assert said(client.wake(69.9)) == []
     assert said(client.wake(70.0)) == [asked(5)], "nothing was lost on the way: 20 seconds more"
+    client.handle(Answer(((EPOCH, 7),), kept(6, 7)), 70.0)
+    assert said(client.wake(70 + 40 * 2 / 3)) == [asked(7)], "what is lost from now on counts"
 
 
 def test_checking_goes_on_where_the_broker_forgot() -> None:

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 
 
 REDUCED = Size(4000, 10, 10, 5)
-FULL = Size(20_000, 200, 20, 100)
+FULL = Size(20_000, 50, 20, 30)
 
 
 def run(full: bool, bench: Bench) -> Result:
