@@ -43,6 +43,11 @@ def test_events_go_through_pipes(tmp_path: Path) -> None:
         (["sub", "price > 1", "--replay", "nothing=1"], "--replay"),
         (["sub", "price > 1", "--url", "http://x"], "no address"),
         (["pub", "t", "price"], "KEY=VALUE"),
+        (["pub", "price=1"], "vestnik pub TYPE price=1"),
+        (["pub", "t", "a=1", "a=2"], "a is given twice"),
+        (["pub", "t", "a=1", "a.b=2"], "which has a value of its own"),
+        (["pub", "t", "--time", "yesterday"], "time"),
+        (["pub", "--id", "e", "--source", "s"], "--source, --id: that is for an event that is given by its type"),
     ],
 )
 def test_wrong_input_is_refused_at_once(arguments: list[str], reason: str) -> None:
@@ -61,3 +66,38 @@ def test_ctrl_c_ends_who_waits_for_input() -> None:
             running.send_signal(signal.SIGINT)
             assert running.wait(20) == 130
             assert "Traceback" not in running.stderr.read()
+
+
+def test_an_event_has_what_it_is_given() -> None:
+    with process("--listen", "127.0.0.1:0") as (_, url):
+        given = ["--id", "e1", "--subject", "x", "--time", "2026-05-01T12:30:00Z", "--priority", "7", "--source", "me"]
+        assert vestnik("pub", "t", "a.b=3", "a.c=no", "d=[1]", *given, "--url", url).returncode == 0
+        event = json.loads(vestnik("fetch", "TRUE", "--url", url).stdout)
+        assert event["data"] == {"a": {"b": 3, "c": "no"}, "d": [1]}
+        shown = event["id"], event["subject"], event["time"], event["priority"], event["source"]
+        assert shown == ("e1", "x", "2026-05-01T12:30:00Z", 7, "me")
+
+
+def test_who_waits_is_told_that_the_broker_is_away_and_back() -> None:
+    with process("--listen", "127.0.0.1:0") as (first, url):
+        command = [str(VESTNIK), "sub", "TRUE", "--url", url, "-c", "1", "--name", "c"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as running:
+            assert running.stdout is not None and running.stderr is not None
+            while not json.loads(vestnik("top", "--once", "--json", "--url", url).stdout)["subscriptions"]:
+                pass
+            first.kill()
+            first.wait(20)
+            assert running.stderr.readline() == f"vestnik: the broker at {url} is away; waiting for it\n"
+            with process("--listen", url):
+                assert running.stderr.readline() == f"vestnik: the broker at {url} is back\n"
+                assert vestnik("pub", "t", "--url", url).returncode == 0
+                assert json.loads(running.stdout.readline())["type"] == "t"
+                assert running.wait(20) in (0, 1)
+
+
+def test_no_broker_is_said_soon() -> None:
+    command = [str(VESTNIK), "sub", "TRUE", "--url", "127.0.0.1:1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "vestnik: no broker at 127.0.0.1:1 yet\n"
+        running.terminate()

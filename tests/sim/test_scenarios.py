@@ -36,13 +36,13 @@ def test_a_small_scenario_is_enough() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "path", "reason"),
     [
-        ("duration", "duratoin", "", "unknown field `duratoin`"),
+        ("duration", "duratoin", "", "unknown field `duratoin`; known are topology, routing, clients"),
         ("duration = 10", "duration = -1", "duration", "must be from 0"),
         ("duration = 10", "duration = 'x'", "duration", "Expected `float`"),
         ("duration = 10", "duration =", "", "no TOML"),
         ('kind = "line"', 'kind = "ring"', "topology.kind", "Invalid value 'ring'"),
         ("brokers = 3", "brokers = 0", "topology", "1 to 100,000 brokers"),
-        ("brokers = 3", "size = 3", "topology", "unknown field `size`"),
+        ("brokers = 3", "size = 3", "topology", "unknown field `size`; known are kind, "),
         ('kind = "line"', 'kind = "random-graph"\nmore_links = 1', "topology", "needs a tree: with 3 links between 3"),
         ("[topology]", "[clients]\nrate = -2\n[topology]", "clients.rate", "must be from 0"),
         ("[topology]", "[links]\nloss = 2\n[topology]", "links", "probability"),

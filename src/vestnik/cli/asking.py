@@ -19,6 +19,9 @@ PATIENCE = 10.0
 SAY_AFTER = 1.0
 """Seconds without a connection after which it is said that there is none yet."""
 
+LOOK_EVERY = 0.25
+"""Seconds between looks whether there is a connection."""
+
 url_option = click.option(
     "--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]"
 )
@@ -32,7 +35,7 @@ def broker_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @asynccontextmanager
 async def connected(url: str | None, name: str | None = None) -> AsyncIterator[Bus]:
-    """A client; while there is no connection, it is said."""
+    """A client. While there is no connection, it is said."""
     bus = connect(url, name=name)
     loop = asyncio.get_running_loop()
     waiting = loop.call_later(SAY_AFTER, lambda: click.echo(f"vestnik: no broker at {bus.address} yet", err=True))
@@ -40,10 +43,23 @@ async def connected(url: str | None, name: str | None = None) -> AsyncIterator[B
         await bus.__aenter__()
     finally:
         waiting.cancel()
+    watching = asyncio.create_task(_watch(bus))
     try:
         yield bus
     finally:
+        watching.cancel()
         await bus.close()
+
+
+async def _watch(bus: Bus) -> None:
+    """Say when the connection is lost, and when there is one again."""
+    there = True
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        if bus.is_connected != there:
+            there = bus.is_connected
+            state = "is back" if there else "is away; waiting for it"
+            click.echo(f"vestnik: the broker at {bus.address} {state}", err=True)
 
 
 async def answer(bus: Bus, kind: str, to: str = "", **about: Any) -> Any:

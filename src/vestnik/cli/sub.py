@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from vestnik.cli.asking import connected, url_option
 from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.loops import run
-from vestnik.client.connect import connect
+from vestnik.client.notifications import Notification
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import VestnikError
 from vestnik.model.filters import Filter
@@ -32,9 +33,12 @@ def read_replay(text: str) -> Replay:
         raise Refused(f"--replay is all, last=N, since=TIME or latest_by=PATH, not {text}: {error}") from None
 
 
-@click.command("sub", epilog="Exit codes: 0 as many came as were wanted; 1 fewer; 2 wrong input, or no broker.")
+@click.command(
+    "sub",
+    epilog="Exit codes: 0 as many came as were wanted; 1 fewer, or some were lost; 2 wrong input, or no broker.",
+)
 @click.argument("filter", metavar="FILTER")
-@click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or vestnik://127.0.0.1:8020]")
+@url_option
 @click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
 @click.option("--replay", metavar="WHAT", help="Past events first: all, last=N, since=TIME or latest_by=PATH.")
 @click.option("-c", "--count", type=click.IntRange(1), help="End after so many events.")
@@ -51,32 +55,34 @@ def command(
 ) -> None:
     """Print the events that match FILTER, one a line, as JSON."""
     past = None if replay is None else read_replay(replay)
-    came = run(_subscribe(parsed(filter), url, name, past, count, wait))
-    ctx.exit(TOO_FEW if count is not None and came < count else 0)
+    came, is_whole = run(_subscribe(parsed(filter), url, name, past, count, wait))
+    ctx.exit(TOO_FEW if (count is not None and came < count) or not is_whole else 0)
 
 
 async def _subscribe(
     wanted: Filter, url: str | None, name: str | None, replay: Replay | None, count: int | None, wait: float | None
-) -> int:
-    """How many events came."""
+) -> tuple[int, bool]:
+    """How many events came, and whether none is known to be lost."""
     end = None if wait is None else time.monotonic() + wait
-    async with connect(url, name=name) as bus:
+    async with connected(url, name) as bus:
         subscription = await bus.subscribe(wanted, replay=replay)
-        came = 0
+        came, is_whole = 0, True
         while count is None or came < count:
-            if not await _print_next(subscription, None if end is None else max(0.0, end - time.monotonic())):
+            notification = await _next(subscription, None if end is None else max(0.0, end - time.monotonic()))
+            if notification is None:
                 break
+            if notification.gap is not None:
+                is_whole = False
+                lost = "some" if notification.gap.lost is None else f"{notification.gap.lost:,}"
+                click.echo(f"vestnik: {lost} notifications are lost: {notification.gap.reason}", err=True)
+            click.echo(notification.event.to_json())
             came += 1
-        return came
+        return came, is_whole
 
 
-async def _print_next(subscription: Subscription, timeout: float | None) -> bool:
+async def _next(subscription: Subscription, timeout: float | None) -> Notification | None:
+    """The next notification; None where none comes in time."""
     try:
-        notification = await subscription.get(timeout)
+        return await subscription.get(timeout)
     except TimeoutError:
-        return False
-    if notification.gap is not None:
-        lost = "some" if notification.gap.lost is None else f"{notification.gap.lost:,}"
-        click.echo(f"vestnik: {lost} notifications are lost: {notification.gap.reason}", err=True)
-    click.echo(notification.event.to_json())
-    return True
+        return None

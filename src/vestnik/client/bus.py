@@ -77,9 +77,14 @@ class Bus:
                 self._line.do(self._session.unsubscribe(subscription.name, time.time()))
         await self._line.close()
         self._over(Disconnected(f"{self.name} has left {self._line.address}"))
-        for task in self._calls.values():
+        calls = [task for task in self._calls.values() if task is not asyncio.current_task()]  # a callback may close
+        for task in calls:
             task.cancel()
-        await asyncio.gather(*self._calls.values(), return_exceptions=True)
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    def __repr__(self) -> str:
+        state = "connected to" if self.is_connected else "not connected to"
+        return f"<{type(self).__name__} {self.name}, {state} {self.address}, {len(self._subscriptions)} subscriptions>"
 
     @property
     def is_connected(self) -> bool:
@@ -108,6 +113,9 @@ class Bus:
                     await self._line.make_room()
             return
         given = tuple(events)
+        for event in given:
+            if not isinstance(event, Event):
+                raise TypeError(f"an Event is published, not {type(event).__name__}")
         pieces = [given[start : start + TOGETHER] for start in range(0, len(given), TOGETHER)]
         requests = [self._session.publication(piece, time.time()) for piece in pieces]
         answers = [self._ask(("publication", request), acts) for request, acts in requests]
@@ -137,6 +145,8 @@ class Bus:
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes.
         """
         self._line.check("subscribe")
+        if replay is not None and not isinstance(replay, Replay):
+            raise TypeError(f"replay is a Replay, such as Replay(last=10), not {replay!r}")
         if queue < 1 or overflow not in OVERFLOWS:
             raise ValueError(f"a queue holds 1 or more, and overflow is one of {', '.join(OVERFLOWS)}")
         if checking is not None and (isinstance(checking, type) or not isinstance(checking, Checking)):
@@ -309,4 +319,6 @@ async def _call(subscription: Subscription, callback: Callback) -> None:
 
 
 def as_filter(given: Filter | str) -> Filter:
+    if not isinstance(given, Filter | str):
+        raise TypeError(f"a filter is a Filter or its text, not {type(given).__name__}")
     return Filter.parse(given) if isinstance(given, str) else given

@@ -34,6 +34,9 @@ class Subscription(AsyncIterator[Notification]):
         self._gap: Gap | None = None
         self._is_paused = False
 
+    def __repr__(self) -> str:
+        return f"<Subscription {self.name} of {self._bus.name}: {self.filter}; {len(self._waiting.items)} waiting>"
+
     # --- taking ---
 
     def __aiter__(self) -> Subscription:

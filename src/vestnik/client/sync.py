@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from vestnik.client.connect import connect
 from vestnik.client.factories import Factory
@@ -22,6 +22,12 @@ from vestnik.wire.replays import Replay
 
 Result = TypeVar("Result")
 
+UNOPENED: Final = "there is no connection; use the client in `with`: with vestnik.connect_sync() as bus: ..."
+ON_ITS_OWN_THREAD: Final = (
+    "a callback runs on the thread of its client, which would wait for itself; put what is to be done into a "
+    "queue.Queue for another thread, or use the asynchronous client, whose callbacks may await"
+)
+
 
 class SyncBus:
     """As `Bus`, for `with`. It may be used from several threads; callbacks are called on its own."""
@@ -29,13 +35,17 @@ class SyncBus:
     def __init__(self, make: Callable[[], ServiceBus]) -> None:
         self._make = make
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._opened: ServiceBus | None = None
+
+    def __repr__(self) -> str:
+        return f"<SyncBus, {'not open' if self._opened is None else f'of {self._opened!r}'}>"
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="vestnik", daemon=True)
         self._thread.start()
         try:
-            self._bus = self.run(self._open())
+            self._opened = self.run(self._open())
         except BaseException:
             self._stop()
             raise
@@ -53,6 +63,12 @@ class SyncBus:
     @property
     def name(self) -> str:
         return self._bus.name
+
+    @property
+    def _bus(self) -> ServiceBus:
+        if self._loop is None or self._opened is None:
+            raise Disconnected(UNOPENED)
+        return self._opened
 
     def publish(self, event: Event, *, durable: bool = True) -> None:
         self.run(self._bus.publish(event, durable=durable))
@@ -129,7 +145,10 @@ class SyncBus:
         """Do `work` on the thread of this client."""
         if self._loop is None:
             work.close()
-            raise Disconnected("there is no connection; use the client in `with`")
+            raise Disconnected(UNOPENED)
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError(ON_ITS_OWN_THREAD)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _open(self) -> ServiceBus:
@@ -157,6 +176,9 @@ class SyncSubscription(Iterator[Notification]):
     @property
     def filter(self) -> Filter:
         return self._subscription.filter
+
+    def __repr__(self) -> str:
+        return f"<Sync{repr(self._subscription).removeprefix('<')}"
 
     def __iter__(self) -> SyncSubscription:
         return self

@@ -53,7 +53,9 @@ class _Teller:
         if stopped is not None:
             return stopped
         self._tell_way(seen, origin)
-        return self._for_client(origin) if self._client else ("journey", self._journey(seen))
+        if self._client:
+            return self._for_client(origin)
+        return ("journey", self._journey(seen)) if seen else ("forgotten", self._forgotten())
 
     # --- where it began ---
 
@@ -101,6 +103,10 @@ class _Teller:
             if len(parts) == 1:
                 parts.append("nobody there or beyond wanted it")
             self.step(view.broker, one["at"], "; ".join(parts))
+
+    def _forgotten(self) -> str:
+        where = " and ".join(f"{broker} at {clock(at)}" for broker, at in self._stored.items())
+        return f"it was taken by {where}, longer ago than what becomes of events is remembered"
 
     def _journey(self, seen: Mapping[str, View]) -> str:
         clients = {client for view in seen.values() for one in view.passages for client in one["notified"]}

@@ -12,6 +12,7 @@ from vestnik.routing.registry import make_strategy
 from vestnik.routing.timing import Timing
 from vestnik.session.checking import AnyChecking
 from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move
+from vestnik.sim.fields import fields_at
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
 from vestnik.sim.shapes import Shape
@@ -86,12 +87,16 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def read_scenario(text: str) -> Scenario:
     """The scenario in the text of a TOML file; InvalidScenario where there is none, or one that means nothing."""
     try:
-        scenario = msgspec.convert(tomllib.loads(text), Scenario)
+        given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidScenario(f"this is no TOML: {error}") from None
+    try:
+        scenario = msgspec.convert(given, Scenario)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).rpartition(" - at `$")
-        raise InvalidScenario(*((reason, path.strip("`.")) if reason else (path,))) from None
+        reason, path = (reason, path.strip("`.")) if reason else (path, "")
+        known = fields_at(Scenario, given, path) if "unknown field" in reason else []
+        raise InvalidScenario(f"{reason}; known are {', '.join(known)}" if known else reason, path) from None
     _check_sense(scenario)
     return scenario
 

@@ -1,0 +1,67 @@
+"""`vestnik history`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vestnik.cli.asking import ask, broker_options
+from vestnik.cli.inputs import Refused
+from vestnik.cli.loops import run
+from vestnik.cli.outputs import echo_json
+from vestnik.errors import JournalLocked
+from vestnik.model.times import format_rfc3339
+from vestnik.server.desk import history
+from vestnik.server.store import JournalStore
+
+TYPES = 20
+"""That are printed for people."""
+
+
+@click.command("history", epilog="Exit codes: 0 done; 2 there is no broker, or the folder cannot be read.")
+@broker_options
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="FOLDER", help="Look into the folder of a broker that is down."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(url: str | None, to: str, data: Path | None, as_json: bool) -> None:
+    """Say what a broker has stored: how many events, from when to when, of which types."""
+    found = ask(url, "history", to) if data is None else run(_offline(data))
+    if as_json:
+        echo_json(found)
+    else:
+        _print(found)
+
+
+async def _offline(data: Path) -> dict[str, Any]:
+    folder = data / "journal"
+    if not folder.is_dir():
+        raise Refused(f"{data} is not the data folder of a broker: it has no journal")
+    try:
+        store = JournalStore(folder)
+    except JournalLocked as error:
+        raise Refused(f"{data} is in use by {error.holder}: ask that broker, with --url") from None
+    try:
+        return history(store.taken())
+    finally:
+        await store.close()
+
+
+def _print(found: dict[str, Any]) -> None:
+    if not found["events"]:
+        click.echo("nothing is stored")
+        return
+    times = f"from {format_rfc3339(found['first'])} to {format_rfc3339(found['last'])}"
+    click.echo(f"{_count(found['events'], 'event')} of {_count(found['sources'], 'source')}, {times}")
+    types = list(found["types"].items())
+    width = max(len(f"{count:,}") for _, count in types)
+    for name, count in types[:TYPES]:
+        click.echo(f"  {count:{width},}  {name}")
+    if len(types) > TYPES:
+        click.echo("  ... and other types")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
