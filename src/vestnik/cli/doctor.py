@@ -18,8 +18,8 @@ import click
 from vestnik import __version__
 from vestnik.cli.loops import run
 from vestnik.cli.outputs import echo_json
-from vestnik.client.connect import DEFAULT_URL, URL, connect
-from vestnik.errors import VestnikError
+from vestnik.client.connect import URL, connect
+from vestnik.errors import NotAccepted, VestnikError
 from vestnik.transport.addresses import Address, read_address
 
 UNWELL = 1
@@ -52,10 +52,8 @@ class Found(NamedTuple):
 @click.pass_context
 def command(ctx: click.Context, url: str | None, listen: str | None, data: Path | None, as_json: bool) -> None:
     """Look at this machine: Python, optional parts, ports, the clock, the data folder, and the broker."""
-    address = read_address(url or os.environ.get(URL) or DEFAULT_URL)
-    wanted = url is not None or bool(os.environ.get(URL))
     findings = [*_python(), *_extras(), *_clock()]
-    reached = run(_broker(address, wanted=wanted))
+    reached = run(_broker(url, is_named=url is not None or bool(os.environ.get(URL))))
     findings.append(reached)
     findings += _port(read_address(listen) if listen else Address("127.0.0.1", 8020), reached.state == "ok")
     findings += [] if data is None else _folder(data)
@@ -91,18 +89,22 @@ def _clock() -> Iterator[Found]:
         yield Found("ok", "clock", f"shows {now}")
 
 
-async def _broker(address: Address, *, wanted: bool) -> Found:
+async def _broker(url: str | None, *, is_named: bool) -> Found:
     """Whether there is a broker; that there is none is no fault where nobody named one."""
     try:
-        async with connect(str(address), timeout=REACH_WITHIN) as bus:
+        async with connect(url, timeout=REACH_WITHIN) as bus:
             begun = time.perf_counter()
-            status = await bus.inspect("status")
+            try:
+                status = await bus.inspect("status")
+            except NotAccepted as error:
+                return Found("ok", "broker", f"at {bus.address}; it says no more: {error.reason}")
             took = (time.perf_counter() - begun) * 1000
-            brokers = len(status["brokers"])
-            said = f"{status['broker']} at {address} answers in {took:.1f} ms, and knows {brokers} in all"
-            return Found("ok", "broker", said)
+            known = len(status["brokers"])
+            return Found(
+                "ok", "broker", f"{status['broker']} at {bus.address} answers in {took:.1f} ms; it knows {known}"
+            )
     except VestnikError as error:
-        return Found("FAIL" if wanted else "note", "broker", str(error))
+        return Found("FAIL" if is_named else "note", "broker", str(error))
 
 
 def _port(address: Address, there: bool) -> Iterator[Found]:
