@@ -8,10 +8,14 @@ goes hunting: that many fresh examples for each.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; commands would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HUNT = os.environ.get("VESTNIK_EXAMPLES")
 LAWS = Path(__file__).parent / "laws"

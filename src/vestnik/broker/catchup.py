@@ -12,7 +12,7 @@ them there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias
 
@@ -27,16 +27,18 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
-from vestnik.wire.messages import Addressed, Delivery, Fetch, Fetched, NodeId, Notify, Recall, Recalled
+from vestnik.wire.messages import Accepted, Addressed, Delivery, Fetch, Fetched, NodeId, Notify, Recall, Recalled
 from vestnik.wire.replays import Replay
 
 TOGETHER: Final = 500
 """Subscriptions for which one recall is made."""
 EVERYTHING: Final = Replay(all=True)
+BEYOND: Final = (1 << 63) - 1
+"""A position that nobody comes to."""
 
 
 class Request(NamedTuple):
-    """A client wants to be sent the past, and nothing else."""
+    """A client wants to know something once: what was in the past, or when all brokers know what it wants."""
 
     node: NodeId
     number: int
@@ -55,9 +57,11 @@ class Asked(NamedTuple):
     replays: bool
 
 
-class Fetching(NamedTuple):
-    wanted: Filter
+class Errand(NamedTuple):
+    """What a request waits for, and what is to be done when it is there."""
+
     replaying: Replaying
+    finish: Callable[[Replaying], list[Effect]]
 
 
 class CatchUp:
@@ -79,7 +83,7 @@ class CatchUp:
         self._places = places
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
-        self._fetching: dict[Request, Fetching] = {}
+        self._errands: dict[Request, Errand] = {}
 
     # --- what begins it ---
 
@@ -96,10 +100,28 @@ class CatchUp:
     def fetch(self, client: NodeId, message: Fetch) -> list[Effect]:
         """A client asks for past events; it may ask again before it is answered."""
         request = Request(client, message.request)
-        if request in self._fetching:
+        if request in self._errands:
             return []
-        self._fetching[request] = Fetching(message.filter, Replaying(message.replay))
+
+        def finish(replaying: Replaying) -> list[Effect]:
+            events = replaying.past(message.filter)
+            parts = [Fetched(message.request, page, more=True) for page in pages(events, lambda event: event)]
+            return [Send(client, part) for part in (*parts, Fetched(message.request, (), tuple(replaying.lost)))]
+
+        self._errands[request] = Errand(Replaying(message.replay), finish)
         return self._replay(request, message.filter, message.replay)
+
+    def settle(self, client: NodeId, accepted: Accepted) -> list[Effect]:
+        """Tell a client that something is accepted when all brokers within reach know of what was told before.
+
+        Each is asked for nothing. The question goes the way of what was told, and the answer comes back.
+        """
+        request = Request(client, accepted.request)
+        self._errands[request] = Errand(Replaying(EVERYTHING), lambda _: [Send(client, accepted)])
+        nothing = Recall(0, (), EVERYTHING, after=BEYOND)
+        return [
+            effect for broker in self._within_reach for effect in self._ask(broker, nothing, [request], replays=True)
+        ]
 
     def appeared(self, brokers: Iterable[NodeId]) -> list[Effect]:
         """Brokers are within reach that were not."""
@@ -223,7 +245,7 @@ class CatchUp:
     def _replayed(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
         """What is missing for good, then the past, then what came meanwhile."""
         if isinstance(asker, Request):
-            return _fetched(asker, self._fetching.pop(asker))
+            return self._errands.pop(asker).finish(replaying)
         client, subscription = self._clients[asker.node], self._subscription(asker)
         assert subscription is not None
         subscription.replaying = None
@@ -247,7 +269,9 @@ class CatchUp:
         return sorted(self._surroundings.positions)
 
     def _replay(self, asker: Asker, wanted: Filter, replay: Replay) -> list[Effect]:
-        recall = Recall(0, (wanted,), replay)
+        return self._ask_all(Recall(0, (wanted,), replay), asker)
+
+    def _ask_all(self, recall: Recall, asker: Asker) -> list[Effect]:
         return [effect for broker in self._within_reach for effect in self._ask(broker, recall, [asker], replays=True)]
 
     def _make_up(self, broker: NodeId, sources: list[Source]) -> list[Effect]:
@@ -290,7 +314,7 @@ class CatchUp:
 
     def _replaying(self, asker: Asker) -> Replaying | None:
         if isinstance(asker, Request):
-            return self._fetching[asker].replaying if asker in self._fetching else None
+            return self._errands[asker].replaying if asker in self._errands else None
         subscription = self._subscription(asker)
         return None if subscription is None else subscription.replaying
 
@@ -299,10 +323,3 @@ def _notify(node: NodeId, client: Client, deliveries: list[Delivery]) -> list[Ef
     if not client.takes:
         return []
     return [Send(node, Notify(page)) for page in pages(deliveries, lambda delivery: delivery.event)]
-
-
-def _fetched(request: Request, fetching: Fetching) -> list[Effect]:
-    events = fetching.replaying.past(fetching.wanted)
-    parts = [Fetched(request.number, page, more=True) for page in pages(events, lambda event: event)]
-    last = Fetched(request.number, (), tuple(fetching.replaying.lost))
-    return [Send(request.node, part) for part in (*parts, last)]

@@ -230,7 +230,10 @@ class BrokerCore:
         if after is not before:
             effects += self._catch_up.begin(source, message.replay)
         seen = () if after.replaying or known.making_up else tuple((self.surroundings.positions | after.lacks).items())
-        return [*effects, *_answer(client, message, Accepted(message.request, lease, after.epoch, after.last, seen))]
+        accepted = Accepted(message.request, lease, after.epoch, after.last, seen)
+        if message.settled and message.request:
+            return effects + self._catch_up.settle(client, accepted)
+        return effects + _answer(client, message, accepted)
 
     def _unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)

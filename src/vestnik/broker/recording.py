@@ -13,6 +13,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Effect, Full, Gone, LinkDown, LinkUp, Note, Send, Tick
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import asks
+from vestnik.model.streams import Handed
 from vestnik.routing.propagation import Source
 from vestnik.trace.records import (
     Advertised,
@@ -49,12 +50,14 @@ from vestnik.wire.messages import (
 
 
 class Numbering:
-    """How far a subscription was notified."""
+    """How far a subscription was notified: up to which number of its broker, and of its client."""
 
     def __init__(self, name: str, wanted: Filter) -> None:
         self.name = name
         self.filter = wanted
         self.last = 0
+        self.given = 0
+        self.handed = Handed()
         self.early: dict[int, Delivery] = {}
 
 
@@ -164,8 +167,9 @@ class Recorder:
             numbering.last += 1
             if delivery.event is None:
                 yield Missing(now, client, numbering.name, delivery.gap)
-            else:
-                yield Notified(now, client, delivery.event, ((numbering.name, numbering.last),))
+            elif numbering.handed.takes(delivery.event, again=delivery.again):
+                numbering.given += 1
+                yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),))
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
         """What was asked for and is not among what is there will not come."""
@@ -173,8 +177,9 @@ class Recorder:
             numbering = self._numberings.get((client, epoch))
             while numbering is not None and numbering.last < number:
                 upto = min([number, *(early - 1 for early in numbering.early)])
-                yield Lost(now, client, numbering.name, numbering.last + 1, upto)
-                numbering.last = upto
+                first, lost = numbering.given + 1, upto - numbering.last
+                numbering.last, numbering.given = upto, numbering.given + lost
+                yield Lost(now, client, numbering.name, first, numbering.given)
                 yield from self._in_turn(client, numbering, now)
 
 

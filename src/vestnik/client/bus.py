@@ -138,8 +138,11 @@ class Bus:
         handback: object = None,
         checking: Checking | None = None,
         replay: Replay | None = None,
+        settled: bool = False,
     ) -> Subscription:
         """Subscribe; returns when the broker has it. A `callback` is called with each notification.
+
+        With `settled` it returns when all brokers have it that are connected: what is published from then on comes.
 
         With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes.
@@ -158,6 +161,7 @@ class Bus:
         self._subscriptions[name] = made
         keep, now = KEPT * max(queue, QUEUE), time.time()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
+        terms["settled"] = settled
         acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
             await self._ask(("subscription", name), acts)

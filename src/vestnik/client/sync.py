@@ -87,6 +87,7 @@ class SyncBus:
         handback: object = None,
         checking: Checking | None = None,
         replay: Replay | None = None,
+        settled: bool = False,
     ) -> SyncSubscription:
         made = self._bus.subscribe(
             wanted,
@@ -97,6 +98,7 @@ class SyncBus:
             handback=handback,
             checking=checking,
             replay=replay,
+            settled=settled,
         )
         return SyncSubscription(self, self.run(made))
 

@@ -62,3 +62,22 @@ class Arrivals:
             return False
         self._seen.put(stream, (last, seen | bit))
         return True
+
+
+class Handed:
+    """What a subscriber was given: nothing twice. What comes again is not given after what it came before."""
+
+    def __init__(self) -> None:
+        self._arrivals = Arrivals()
+        self._latest: Recent[tuple[Pair, int], int] = Recent(STREAMS)  # by stream and priority
+
+    def takes(self, event: Event, *, again: bool = False) -> bool:
+        """Whether an event is to be given to the subscriber, who has it then."""
+        if event.stream is None or event.seq is None:
+            return True
+        order = event.stream, event.priority
+        latest = self._latest.get(order) or 0
+        if (again and event.seq <= latest) or not self._arrivals.is_new(event):
+            return False
+        self._latest.put(order, max(latest, event.seq))
+        return True

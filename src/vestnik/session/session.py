@@ -96,13 +96,17 @@ class Session:
         keep: int = 0,
         checking: Checking | None = None,
         replay: Replay | None = None,
+        settled: bool = False,
     ) -> list[Act]:
-        """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again."""
+        """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again.
+
+        It is to be answered when the broker has it; where it is to be `settled`, when all brokers within reach do.
+        """
         known = self._subscriptions.get(name)
         if known is None:
             known = self._subscriptions[name] = Subscription(name, self._new_epoch())
             self._by_epoch[known.afresh] = known
-        known.filter, known.lease, known.keep, known.replay = wanted, lease, keep, replay
+        known.filter, known.lease, known.keep, known.replay, known.settled = wanted, lease, keep, replay, settled
         if known.checking != checking:
             known.checking = checking
             self._agenda.drop(Errand("check", name))
@@ -329,7 +333,8 @@ class Session:
         done = self._done(request)
         for act in done:
             if isinstance(act.what, Subscribe) and act.what.name in self._subscriptions:
-                self._subscriptions[act.what.name].accepted = act.what.filter
+                known = self._subscriptions[act.what.name]
+                known.accepted, known.settled = act.what.filter, False
         if lease < FOREVER:
             for act in done:
                 match act.what:

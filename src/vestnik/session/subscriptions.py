@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.streams import STREAMS, Arrivals, Recent
+from vestnik.model.streams import Handed
 from vestnik.session.acts import Act, Hand, Lost, Missing
 from vestnik.session.checking import Checking
 from vestnik.wire.messages import Delivery, Position, Subscribe
@@ -46,14 +46,14 @@ class Subscription:
         self.lease = 0.0
         self.keep = 0
         self.replay: Replay | None = None
+        self.settled = False
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
         self.closed = 0  # up to this number the broker has sent all that it has
         self.given = 0  # the last number that the application was given
         self.early: dict[int, Early] = {}
-        self._handed = Arrivals()
-        self._latest: Recent[tuple[Pair, int], int] = Recent(STREAMS)  # by stream and priority
+        self._handed = Handed()
         self._seen: dict[str, int] = {}
         self._to_be_seen: Seen | None = None
         self.is_paused = False
@@ -81,8 +81,9 @@ class Subscription:
             self._to_be_seen = Seen(number, positions)
 
     def message(self, request: int) -> Subscribe:
-        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, self.last
-        return Subscribe(self.name, self.filter, *terms, tuple(sorted(self.seen.items())), request=request)
+        seen = tuple(sorted(self.seen.items()))
+        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, self.last, seen, self.settled
+        return Subscribe(self.name, self.filter, *terms, request=request)
 
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
@@ -144,14 +145,7 @@ class Subscription:
         return [Lost(self.name, first, self.given)]
 
     def _gives(self, event: Event, *, again: bool) -> bool:
-        """Whether the application is given an event: it was not before, and what comes again keeps the order."""
-        if event.stream is None or event.seq is None:
-            self.given += 1
-            return True
-        order = event.stream, event.priority
-        latest = self._latest.get(order) or 0
-        if (again and event.seq <= latest) or not self._handed.is_new(event):
-            return False
-        self._latest.put(order, max(latest, event.seq))
-        self.given += 1
-        return True
+        """Whether the application is given an event."""
+        takes = self._handed.takes(event, again=again)
+        self.given += takes
+        return takes

@@ -189,7 +189,8 @@ class Subscribe(Request, frozen=True, tag=33):
     `epoch` is the numbering that the client has seen so far, up to number `last`. Where the broker knows neither it nor
     `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with what each broker
     took behind the position that is `seen`, or, where none is, with what is to be replayed. The last `keep`
-    notifications are kept, so that the client may ask for them again.
+    notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is answered when
+    all brokers know of it that are within reach.
     """
 
     name: str
@@ -201,6 +202,7 @@ class Subscribe(Request, frozen=True, tag=33):
     replay: Replay | None = None
     last: int = 0
     seen: tuple[tuple[NodeId, int], ...] = ()
+    settled: bool = False
 
 
 class Unsubscribe(Request, frozen=True, tag=34):

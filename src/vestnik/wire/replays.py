@@ -35,7 +35,7 @@ class Replay(Struct, frozen=True, array_like=True):
 
     def key(self) -> Path:
         """The path of which the latest of each value is wanted; FilterSyntaxError or ValueError where it is none."""
-        found = Filter.parse(f"EXISTS {self.latest_by}").region.boxes
+        found = Filter.parse(f"{self.latest_by} IN ('x', 3)").region.boxes
         if len(found) != 1 or len(found[0].sets) != 1:
             raise ValueError(f"{self.latest_by} is no path")
         return found[0].sets[0][0]

@@ -1,0 +1,192 @@
+"""What a subscriber missed of brokers elsewhere comes later, and the past comes from all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from network.worlds import broker, client, quote, taken, until
+from vestnik import Event, Replay
+from vestnik.server.process import Broker
+from vestnik.transport.addresses import read_address
+
+
+async def met(*brokers: Broker) -> None:
+    """All are within reach of each other."""
+    await until(lambda: all(len(b.host.core.surroundings.positions) == len(brokers) for b in brokers))
+
+
+async def test_the_past_of_all_brokers_is_replayed_by_time(tmp_path: Path) -> None:
+    async with (
+        broker("b1", data=tmp_path / "1") as b1,
+        broker("b2", (b1,)) as b2,
+        broker("b3", (b2,), data=tmp_path / "3") as b3,
+        client(b1) as one,
+        client(b2) as two,
+        client(b3) as three,
+    ):
+        await met(b1, b2, b3)
+        for time, bus in enumerate([one, two, three, one, two, three, one], start=1):
+            await bus.publish(quote(time, time=time, source=bus.name))
+        everything = await three.subscribe("price > 0", replay=Replay(all=True))
+        some = await three.subscribe("price > 0", replay=Replay(last=3))
+        latest = await three.subscribe("price > 0", replay=Replay(latest_by="source"))
+        await one.publish(quote(8, time=8, source=one.name))
+        assert await taken(everything, 8) == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert await taken(some, 4) == [5, 6, 7, 8]
+        assert await taken(latest, 4) == [5, 6, 7, 8]
+        assert [event.data["price"] for event in await three.fetch("price > 2", limit=4)] == [5, 6, 7, 8]
+
+
+async def test_no_gap_and_none_twice_while_events_flow_at_another_broker(tmp_path: Path) -> None:
+    async with (
+        broker("b1", data=tmp_path) as b1,
+        broker("b2", (b1,)) as b2,
+        broker("b3", (b2,)) as b3,
+        client(b1) as p,
+        client(b3) as c,
+    ):
+        await met(b1, b2, b3)
+        published = 0
+
+        async def publish() -> None:
+            nonlocal published
+            while True:
+                events = [quote(published + n, source="feed") for n in range(1, 21)]
+                published += len(events)
+                await p.publish_many(events, durable=published % 3 > 0)
+                await asyncio.sleep(0)
+
+        publishing = asyncio.create_task(publish())
+        for _ in range(6):
+            subscription = await c.subscribe("price > 0", replay=Replay(all=True), queue=100_000)
+            seen = await taken(subscription, published + 200)
+            assert seen == list(range(1, len(seen) + 1))
+            await subscription.unsubscribe()
+        publishing.cancel()
+        await asyncio.gather(publishing, return_exceptions=True)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_what_was_published_behind_a_cut_link_comes_when_it_is_mended(tmp_path: Path, durable: bool) -> None:
+    data = tmp_path if durable else None
+    async with (
+        broker("b1", data=data) as b1,
+        broker("b3") as b3,
+        client(b1) as p,
+        client(b3) as c,
+    ):
+        middle = await broker("b2", (b1, b3)).__aenter__()
+        listen = read_address(middle.address)
+        await met(b1, middle, b3)
+        subscription = await c.subscribe("price > 0", settled=True)
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        await middle.__aexit__()
+        await until(lambda: len(b3.host.core.surroundings.positions) == 1)
+        await p.publish_many([quote(price) for price in range(2, 1500)])
+        meanwhile = await c.subscribe("price > 0", name="later")
+        async with broker("b2", (b1, b3), listen=listen):
+            assert await taken(subscription, 1498) == list(range(2, 1500))
+            await p.publish(quote(2000))
+            assert await taken(subscription, 1) == [2000]
+            assert await taken(meanwhile, 1) == [2000], "it was not there before"
+
+
+async def test_a_client_whose_broker_forgot_it_is_given_what_it_missed(tmp_path: Path) -> None:
+    """Both the subscriber's broker and what its client was sent are gone; the client knows how far it has come."""
+    first = await broker("b", data=tmp_path).__aenter__()
+    listen = read_address(first.address)
+    async with client(first, "c") as c:
+        subscription = await c.subscribe("price > 0")
+        await c.publish_many([quote(1), quote(2)])
+        assert await taken(subscription, 2) == [1, 2]
+        await first.__aexit__()
+        async with broker("b", data=tmp_path, listen=listen) as again, client(again) as p:
+            await p.publish(quote(3))
+            found = await subscription.get(20)
+            assert (found.event.data["price"], found.number, found.gap) == (3, 3, None)
+
+
+async def test_a_client_that_was_away_for_longer_than_its_lease_loses_nothing(tmp_path: Path) -> None:
+    async with broker("b1", data=tmp_path) as b1, broker("b2", (b1,), lease=0.6, sweep=0.1) as b2, client(b1) as p:
+        await met(b1, b2)
+        async with client(b2, "c") as c:
+            subscription = await c.subscribe("price > 0", settled=True)
+            await p.publish(quote(1))
+            assert await taken(subscription, 1) == [1]
+            c._line._dial, dial = _unreachable, c._line._dial
+            b2.host._refuse(b2.host._ends["c"], "shutdown", "for a test")
+            await until(lambda: not b2.host.core.clients)
+            await p.publish_many([quote(2), quote(3)])
+            c._line._dial = dial
+            assert await taken(subscription, 2) == [2, 3]
+
+
+async def _unreachable(*_: Any) -> Any:
+    raise OSError("there is no way")
+
+
+async def test_a_broker_that_has_lost_what_is_missing_is_named() -> None:
+    """It kept nothing on disk, and begins again."""
+    b1 = await broker("b1").__aenter__()
+    listen = read_address(b1.address)
+    async with broker("b2", (b1,)) as b2, client(b2) as c:
+        await met(b1, b2)
+        subscription = await c.subscribe("price > 0", settled=True)
+        async with client(b1) as p:
+            await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        await b1.__aexit__()
+        async with broker("b1", listen=listen) as again, client(again) as p:
+            await met(again, b2)
+            await p.publish(quote(2))
+            found = await subscription.get(10)
+            assert found.event.data["price"] == 2 and found.gap is not None
+            assert found.gap.lost is None and "b1" in found.gap.reason
+
+
+async def test_a_broker_that_is_lost_while_it_is_asked_is_named_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with broker("b2", data=tmp_path) as b2, client(b2) as c:
+        b1 = await broker("b1", (b2,)).__aenter__()
+        await met(b1, b2)
+        monkeypatch.setattr(b1.host._store, "recall", lambda *_: None)
+        await c.publish(quote(1))
+        subscription = await c.subscribe("price > 0", replay=Replay(all=True))
+        with pytest.raises(TimeoutError):
+            await subscription.get(0.2)
+        await b1.__aexit__()
+        found = await subscription.get(10)
+        assert found.event.data["price"] == 1 and found.replayed
+        assert found.gap is not None and "b1: it cannot be reached" in found.gap.reason
+
+
+async def test_causes_of_other_brokers_come_before_their_effects(tmp_path: Path) -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1) as one, client(b2) as two:
+        await met(b1, b2)
+        cause = Event("t", {"x": 1}, source="a", id="cause", time=5)
+        await one.publish(cause)
+        await two.publish(Event("t", {"x": 2}, source="b", id="effect", time=1, causes=[("a", "cause")]))
+        found = await two.fetch("x > 0")
+        assert [event.id for event in found] == ["cause", "effect"]
+
+
+async def test_what_is_settled_is_known_everywhere(tmp_path: Path) -> None:
+    async with (
+        broker("b1", advertisements=True) as b1,
+        broker("b2", (b1,), advertisements=True) as b2,
+        broker("b3", (b2,), advertisements=True, data=tmp_path) as b3,
+        client(b1) as p,
+        client(b3) as c,
+    ):
+        await met(b1, b2, b3)
+        await p.advertise("price > 0")
+        for price in range(1, 20):
+            subscription = await c.subscribe(f"price = {price}", settled=True)
+            await p.publish(quote(price))
+            assert await taken(subscription, 1) == [price]
