@@ -210,14 +210,14 @@ class Bus:
     # --- the past ---
 
     async def fetch(
-        self, wanted: Filter | str, *, limit: int = 100, since: Any = None, latest_by: str | None = None
+        self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
         """Past events that brokers have stored, the newest `limit` of those that are wanted, oldest first.
 
         Where a broker could not be asked, that is logged as a warning.
         """
         self._line.check("fetch")
-        replay = Replay(last=limit, since=since, latest_by=latest_by)
+        replay = Replay(last=limit, since=since, latest_by=latest_by, all=limit is None)
         found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.time()))
         for reason in found.lost:
             LOG.warning("not all of the past was found: %s", reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from vestnik.client.services import ServiceBus
 
 LOG: Final = logging.getLogger("vestnik")
-
-_numbers: Final = count(1)
 
 
 class Producer:
@@ -73,7 +72,7 @@ class Factory:
         self._warm = warm
         self._pool = Pool(linger)
         self._interests = Interests(bus, offered, self._look_soon)
-        self._prefix = f"producer-{next(_numbers)}-"  # of the names of its own subscriptions, which are no demand
+        self._prefix = f"producer-{secrets.token_hex(4)}-"  # of the names of its own subscriptions: they are no demand
         self._names = count(1)
         self._keys_of: dict[Filter, frozenset[Any]] = {}
         self._looking: asyncio.Handle | None = None
@@ -129,7 +128,7 @@ class Factory:
         self._obey(self._pool.want(frozenset().union(*self._keys_of.values()), time.monotonic()))
 
     def _is_own(self, interest: Interest) -> bool:
-        return interest.client == self._bus.name and interest.name.startswith(self._prefix)
+        return interest.name.startswith(self._prefix)
 
     def _keys(self, wanted: Filter) -> frozenset[Any]:
         if self._path is None:

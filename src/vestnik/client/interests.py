@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("vestnik")
 
-MOST: Final = 1_000_000
-"""Subscriptions of which it is asked whether they are open."""
-
 
 class Interest(NamedTuple):
     """A subscription of a client at a broker: the seq of what was heard of it last, and its filter while it is open."""
@@ -113,7 +110,7 @@ class Interests:
         """What is not open any more, and was not heard of meanwhile, has ended."""
         before, self._is_asking = self.all, True
         try:
-            found = [_interest(event) for event in await self._bus.fetch(self._open, limit=MOST)]
+            found = [_interest(event) for event in await self._bus.fetch(self._open, limit=None)]
             for interest in found:
                 self._note(interest)
         finally:

@@ -103,7 +103,7 @@ class SyncBus:
         return SyncSubscription(self, self.run(made))
 
     def fetch(
-        self, wanted: Filter | str, *, limit: int = 100, since: Any = None, latest_by: str | None = None
+        self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
         return self.run(self._bus.fetch(wanted, limit=limit, since=since, latest_by=latest_by))
 

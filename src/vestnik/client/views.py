@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("vestnik")
 
-MOST: Final = 1_000_000
-"""Keys of the past."""
 MICROS: Final = 1_000_000
 
 
@@ -98,7 +96,7 @@ class View(Mapping[Any, Event], AsyncIterator[Change]):
 
     async def _fill(self) -> None:
         """What has come of other streams meanwhile is newer than what was fetched, unless their times say otherwise."""
-        for event in await self._bus.fetch(self._wanted, limit=MOST, latest_by=self._key):
+        for event in await self._bus.fetch(self._wanted, limit=None, latest_by=self._key):
             key = self._key_of(event)
             known = self._events.get(key)
             if known is None or known.stream == event.stream or (known.time or 0) < (event.time or 0):
