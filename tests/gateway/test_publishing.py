@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from gateway.webs import World, cloudevent, measured, world
 from vestnik import Event
+from vestnik.gateway import bodies
 
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 BATCH = {"content-type": "application/cloudevents-batch+json; charset=utf-8"}
@@ -161,3 +163,25 @@ async def test_what_is_not_there_is_said_in_json() -> None:
     async with world() as here:
         for answer in (await here.http.get("/nothing"), await here.http.delete("/events")):
             assert answer.status_code in (404, 405) and "error" in answer.json()
+
+
+async def test_a_body_that_is_cut_off_is_no_error_of_the_gateway(
+    fresh: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, _, port = fresh.address.partition(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nhalf")
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    assert (await fresh.http.get("/healthz")).status_code == 200
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(fresh: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "BODY_WITHIN", 0.01)
+    host, _, port = fresh.address.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nhalf")
+    assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+    writer.close()

@@ -203,3 +203,15 @@ async def test_each_event_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
     async with world() as here, stream(here.http, "EXISTS price") as one, stream(here.http, "price > 0") as other:
         await here.bus.publish(quote(1, id="e1"))
         assert (await one.prices(1), await other.prices(1), encoded) == ([1], [1], ["e1"])
+
+
+async def test_who_reads_nothing_costs_a_bounded_amount_and_everything_is_accounted_for() -> None:
+    async with world() as here, stream(here.http, "EXISTS n", queue="10") as reader:
+        for start in range(0, 30_000, 500):
+            events = [quote(1).replace(data={"n": n, "some": "x" * 1000}, id=str(n)) for n in range(start, start + 500)]
+            await here.bus.publish_many(events)
+        kept = [one for client in here.broker.host.core.clients.values() for one in client.subscriptions.values()]
+        assert [len(one.kept) for one in kept] == [10_000]
+        await here.bus.publish(quote(1).replace(data={"n": -1}))
+        numbers, lost = await _until_last(reader)
+        assert lost > 0 and len(numbers) + lost == 30_001

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from vestnik.errors import InvalidEvent, InvalidRequest, VestnikError
 from vestnik.model.strict_json import read_json
 from vestnik.wire.replays import Replay
+
+BODY_WITHIN = 30.0
+"""Seconds in which a body has to come."""
 
 Shape = TypeVar("Shape")
 
@@ -19,11 +23,17 @@ async def read_body(request: Request, largest: int) -> bytes:
     """The whole body; of one that is too large no more is read than is allowed."""
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > largest:
-            raise InvalidRequest(f"the body is too large: at most {largest:,} bytes are read", status=413)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_WITHIN):
+            async for part in request.stream():
+                size += len(part)
+                if size > largest:
+                    raise InvalidRequest(f"the body is too large: at most {largest:,} bytes are read", status=413)
+                parts.append(part)
+    except ClientDisconnect:
+        raise InvalidRequest("the body was cut off") from None
+    except TimeoutError:
+        raise InvalidRequest(f"the body did not come in {BODY_WITHIN:g} seconds", status=408) from None
     return b"".join(parts)
 
 

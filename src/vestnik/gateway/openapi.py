@@ -36,6 +36,7 @@ _MEANINGS: Final = {
     401: "The token is missing or not known.",
     403: "The broker, or the gateway's settings, do not allow it.",
     404: "There is no such subscription.",
+    408: "The body did not come in time.",
     413: "The body is larger than the limit, which the answer names.",
     415: "The content type is not understood.",
     422: "The sink could not be asked, or did not agree.",
@@ -84,7 +85,7 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 "responses": {
                     "200": _says("The broker has all of them.", _ref("Outcome")),
                     "207": _says("The broker has those that are not refused.", _ref("Outcome")),
-                    **_wrong(400, 401, 403, 413, 415, 503),
+                    **_wrong(400, 401, 403, 408, 413, 415, 503),
                 },
             },
         },
@@ -103,7 +104,7 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 "requestBody": {"required": True, "content": {_JSON: {"schema": _ref("Wanted")}}},
                 "responses": {
                     "201": _says("The sink agreed, and the broker has the subscription.", _ref("Subscription")),
-                    **_wrong(400, 401, 403, 413, 422, 503),
+                    **_wrong(400, 401, 403, 408, 413, 422, 503),
                 },
             },
         },

@@ -18,6 +18,9 @@ from vestnik.transport.tcp import address
 _LEAVE_WITHIN, _ABORT_WITHIN = 0.7, 1
 """Seconds in which connections have to end, and in which those that were cut off have to."""
 
+_TIMES = 10
+"""How many times as many connections and requests as streams there may be in all; more are answered with 503."""
+
 
 class _Server(uvicorn.Server):
     """Leaves signals to the process that it is part of."""
@@ -45,6 +48,7 @@ class GatewayServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            limit_concurrency=_TIMES * gateway.settings.connections,
             timeout_graceful_shutdown=_ABORT_WITHIN,
         )
         self._server = _Server(config)

@@ -95,6 +95,7 @@ class Conversation:
         self._connect = connect
         self._encoder = encoder
         self._metrics = metrics
+        self._delivered = metrics.delivered.labels("websocket")
         self._patience = patience
         self._bus: Bus | None = None
         self._subscriptions: dict[str, Subscription] = {}
@@ -264,7 +265,7 @@ class Conversation:
                 "event": msgspec.Raw(self._encoder.text(notification.event)),
             }
         )
-        self._metrics.delivered.labels("websocket").inc()
+        self._delivered.inc()
         if gap is not None:
             self._metrics.lost.labels("websocket").inc(gap.lost or 0)
 
