@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 from websockets.sync.client import connect
 
 import vestnik
+from network.security import Authority, access_file
 from vestnik.cli.edge import behind_gateway
 from vestnik.errors import MissingExtra
 from vestnik.server.process import Broker
@@ -100,10 +102,29 @@ def test_it_is_ready_when_it_has_joined() -> None:
         assert "vestnik_broker_neighbours 1.0" in httpx.get(f"{url}/metrics", trust_env=False).text
 
 
+def test_with_a_certificate_it_speaks_tls_and_asks_for_a_token(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    papers = authority.issue("localhost", "127.0.0.1")
+    access = access_file(tmp_path, '[desk]\ntokens = ["{desk}"]\npublish = true\n', desk="token-of-desk")
+    options = ["--tls-cert", str(papers.cert), "--tls-key", str(papers.key), "--access", str(access)]
+    trust = ssl.create_default_context(cafile=authority.file)
+    with served(*options) as (_, _, url), httpx.Client(verify=trust, trust_env=False, timeout=20) as http:
+        secure = url.replace("http", "https")
+        assert http.get(f"{secure}/healthz", headers={"host": "any.example"}).status_code == 200
+        assert http.post(f"{secure}/events", json={"type": "q"}).status_code == 401
+        http.headers["authorization"] = "Bearer token-of-desk"
+        assert http.post(f"{secure}/events", json={"type": "q"}).status_code == 200
+        with pytest.raises(httpx.HTTPError):
+            http.get(f"{url}/healthz")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--http", "0.0.0.0:0"], "http: 0.0.0.0 can be reached"),
+        (
+            ["--http", "0.0.0.0:0"],
+            "http: 0.0.0.0 can be reached",
+        ),
         (["--http", "nonsense:x"], "no address"),
         (["--origin", "example.org"], "origins: 'example.org'"),
     ],

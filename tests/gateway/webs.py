@@ -35,14 +35,20 @@ class World(NamedTuple):
 
 
 @asynccontextmanager
-async def world(data: Path | None = None, advertisements: bool = False, **settings: Any) -> AsyncIterator[World]:
-    async with Broker(Settings(name="b", data=data, advertisements=advertisements), listens=False) as broker:
+async def world(
+    data: Path | None = None, advertisements: bool = False, access: Path | None = None, token: str = "", **settings: Any
+) -> AsyncIterator[World]:
+    """`settings` are the gateway's; the clients show `token`."""
+    own = Settings(name="b", data=data, advertisements=advertisements, access=access)
+    async with Broker(own, listens=False) as broker:
         gateway = Gateway(lambda token: within(broker, token=token), GatewaySettings(**settings))
         async with (
             GatewayServer(gateway, ANYWHERE) as server,
-            within(broker) as bus,
+            within(broker, token=token) as bus,
             httpx.AsyncClient(base_url=f"http://{server.address}", timeout=20, trust_env=False) as http,
         ):
+            if token:
+                http.headers["authorization"] = f"Bearer {token}"
             yield World(broker, gateway, server.address, bus, http)
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from vestnik.errors import MissingExtra
 from vestnik.server.process import Broker
 from vestnik.services.local import within
+from vestnik.transport import tls
 from vestnik.transport.addresses import Address
 
 
@@ -28,9 +29,12 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
         lambda token: within(broker, token=token), settings, missing=missing, readings=lambda: _readings(broker)
     )
 
+    cert, key = broker.settings.tls_cert, broker.settings.tls_key
+    secure = None if cert is None or key is None else tls.listening(cert, key)
+
     @asynccontextmanager
     async def both() -> AsyncIterator[None]:
-        async with broker, GatewayServer(gateway, listen) as server:
+        async with broker, GatewayServer(gateway, listen, secure) as server:
             say(f"http on {server.address}")
             yield
 

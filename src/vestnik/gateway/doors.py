@@ -2,7 +2,8 @@
 
 A browser says with `Origin` whose page is asking. A foreign page can send requests here from within the network that
 the browser is in, so its requests are refused before anything is done. A site could also give its own name the address
-of this machine and be taken for the gateway itself; so only names that cannot be given away are answered to.
+of this machine and be taken for the gateway itself; so without TLS, where a certificate says who is who, only names
+that cannot be given away are answered to.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Doorkeeper:
             return
         headers = Headers(scope=scope)
         origin, host = headers.get("origin"), headers.get("host", "")
-        refusal = self._refusal(host, origin)
+        refusal = self._refusal(host, origin, is_secure=scope["scheme"] in ("https", "wss"))
         if refusal is not None:
             await refusal(scope, receive, send)
         elif origin not in self._origins:
@@ -45,8 +46,8 @@ class Doorkeeper:
         else:
             await self._inside(scope, receive, _permitting(send, origin))
 
-    def _refusal(self, host: str, origin: str | None) -> Response | None:
-        if host and not self._is_own(host):
+    def _refusal(self, host: str, origin: str | None, *, is_secure: bool) -> Response | None:
+        if host and not is_secure and not self._is_own(host):
             return problem(421, f"this gateway is not called {host}; use its address, or allow the site", "host")
         if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
             return problem(403, f"pages of {origin} may not use this gateway; its operator can allow it", "origin")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -31,9 +32,9 @@ class _Server(uvicorn.Server):
 
 
 class GatewayServer:
-    """Enter it to let a gateway be reached at `listen`; CannotListen where that cannot be."""
+    """Enter it to let a gateway be reached at `listen`, with `tls` where given; CannotListen where that cannot be."""
 
-    def __init__(self, gateway: Gateway, listen: Address) -> None:
+    def __init__(self, gateway: Gateway, listen: Address, tls: ssl.SSLContext | None = None) -> None:
         self.address = ""  # where it listens
         self._gateway = gateway
         self._listen = listen
@@ -51,6 +52,8 @@ class GatewayServer:
             limit_concurrency=_TIMES * gateway.settings.connections,
             timeout_graceful_shutdown=_ABORT_WITHIN,
         )
+        config.load()
+        config.ssl = tls
         self._server = _Server(config)
 
     async def __aenter__(self) -> Self:

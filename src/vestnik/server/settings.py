@@ -66,20 +66,16 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("tls_cert", "a certificate and its key go together: set tls_cert and tls_key")
         if self.tls_ca is not None and self.tls_cert is None:
             raise InvalidSetting("tls_ca", "is for a broker with a certificate: set tls_cert and tls_key")
-        if self.http is not None and not is_loopback(self.http.host):
-            raise InvalidSetting(
-                "http",
-                f"{self.http.host} can be reached from other machines; listen on 127.0.0.1, behind a proxy with TLS",
-            )
         needed = {"tls_cert": self.tls_cert, "tls_key": self.tls_key, "access": self.access}
         missing = [name for name, value in needed.items() if value is None]
-        if missing and not is_loopback(self.listen.host):
-            flags = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
-            raise InvalidSetting(
-                "listen",
-                f"{self.listen.host} can be reached from other machines, which needs TLS and an access file: "
-                f"set {', '.join(missing)} ({flags}), or listen on 127.0.0.1",
-            )
+        for place, at in (("listen", self.listen), ("http", self.http)):
+            if missing and at is not None and not is_loopback(at.host):
+                flags = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
+                raise InvalidSetting(
+                    place,
+                    f"{at.host} can be reached from other machines, which needs TLS and an access file: "
+                    f"set {', '.join(missing)} ({flags}), or listen on 127.0.0.1",
+                )
 
     @property
     def way_of_routing(self) -> str:

@@ -1,0 +1,90 @@
+"""Tokens and rights: the broker decides, and the gateway says it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import connect
+
+from gateway.test_sockets import Talk, talk
+from gateway.webs import SinkServer, quote, stream, world
+from network.security import access_file
+
+ACCESS = """
+[desk]
+tokens = ["{desk}"]
+publish = "price < 100"
+subscribe = "price < 100"
+
+[admin]
+tokens = ["{admin}"]
+publish = true
+subscribe = true
+replay = true
+"""
+DESK = {"authorization": "Bearer token-of-desk"}
+
+
+@pytest.fixture
+def access(tmp_path: Path) -> Path:
+    return access_file(tmp_path, ACCESS, desk="token-of-desk", admin="token-of-admin")
+
+
+def priced(*prices: float) -> list[dict[str, object]]:
+    return [{"type": "q", "data": {"price": price}} for price in prices]
+
+
+@pytest.mark.parametrize("headers", [{"authorization": ""}, {"authorization": "Bearer wrong"}], ids=["none", "wrong"])
+async def test_who_is_not_known_is_told_so(access: Path, headers: dict[str, str]) -> None:
+    async with world(access=access, token="token-of-admin") as here, SinkServer() as sink:
+        if not headers["authorization"]:
+            del here.http.headers["authorization"]
+            headers = {}
+        hook = {"filter": "TRUE", "sink": sink.url}
+        answers = [
+            await here.http.post("/events", json=priced(1), headers=headers),
+            await here.http.get("/events?filter=TRUE", headers=headers),
+            await here.http.post("/subscriptions", json=hook, headers=headers),
+        ]
+        assert [(one.status_code, one.headers["www-authenticate"]) for one in answers] == [(401, "Bearer")] * 3
+        assert "token" in answers[0].json()["error"]
+
+
+async def test_a_right_to_publish_is_bounded(access: Path) -> None:
+    async with world(access=access, token="token-of-admin") as here:
+        answer = await here.http.post("/events", json=priced(1, 101, 2), headers=DESK)
+        assert (answer.status_code, [one["index"] for one in answer.json()["refused"]]) == (207, [1])
+        assert (await here.http.post("/events", json=priced(101), headers=DESK)).status_code == 403
+        assert (await here.http.post("/events", json=priced(101))).status_code == 200
+
+
+async def test_a_right_to_subscribe_is_bounded(access: Path) -> None:
+    async with world(access=access, token="token-of-admin") as here:
+        here.http.headers.update(DESK)
+        async with stream(here.http, "EXISTS price") as reader:
+            await here.bus.publish_many([quote(1), quote(101), quote(2)])
+            assert await reader.prices(2) == [1, 2]
+        answer = await here.http.get("/events", params={"filter": "EXISTS price", "replay": "all"})
+        assert answer.status_code == 403 and answer.json()["error"]
+
+
+async def test_a_socket_shows_its_token_in_a_header_or_with_hello(access: Path) -> None:
+    async with world(access=access, token="token-of-admin") as here:
+        async with talk(here, additional_headers=DESK) as one:
+            assert (await one.ask(op="publish", events=priced(1, 101)))["published"] == 1
+        async with talk(here) as one:
+            assert (await one.ask(op="hello", token="token-of-desk"))["op"] == "accepted"
+            assert (await one.ask(op="publish", events=priced(1, 101)))["published"] == 1
+
+
+@pytest.mark.parametrize("first", [{"op": "hello", "token": "wrong"}, {"op": "subscribe", "filter": "TRUE"}])
+async def test_a_socket_without_a_token_that_is_known_is_closed(access: Path, first: dict[str, str]) -> None:
+    async with (
+        world(access=access, token="token-of-admin") as here,
+        connect(f"ws://{here.address}/ws", proxy=None) as socket,
+    ):
+        await socket.send(json.dumps(first))
+        code, reason = await Talk(socket).closed()
+        assert code == 1008 and "token" in reason
