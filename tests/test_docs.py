@@ -7,9 +7,9 @@ Where a page connects to a broker, there is one, and VESTNIK_URL says where; whe
 says where the broker's gateway is.
 
 In a `console` block, what follows `$ vestnik ...` is the output expected of it, both streams; a line `...` stands for
-any lines. `$ cat FILE` shows a file that the commands after it read, `< FILE` at their end gives it to them as
-standard input, `$ echo $?` is the exit code of the last one.
-Other commands are shown, not run. The blocks of one file share a folder.
+any lines, and `...` within a line for any text. `$ cat FILE` shows a file that the commands after it read, `< FILE` at
+their end gives it to them as standard input, `$ echo $?` is the exit code of the last one. Other commands are shown,
+not run. The blocks of one file share a folder.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run_python(block: Block, page: str, names: dict[str, object]) -> None:
 @contextmanager
 def served(folder: Path, *, with_gateway: bool) -> Iterator[dict[str, str]]:
     """A broker that stores in `folder`, and where it is, as variables."""
-    command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0", "--data", str(folder)]
+    command = [str(VESTNIK), "serve", "--name", "b1", "--listen", "127.0.0.1:0", "--data", str(folder)]
     if with_gateway:
         command += ["--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
@@ -116,8 +116,12 @@ def commands(block: Block) -> list[Command]:
 
 
 def agrees(expected: list[str], printed: list[str]) -> bool:
-    """Whether `printed` is as `expected`, where a line `...` stands for any number of lines."""
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + r"\n" for line in expected)
+    """Whether `printed` is as `expected`, where a line `...` stands for any lines, and elsewhere for any text."""
+    dots = re.escape("...")
+    lines = [re.escape(line).replace(dots, ".*") + r"\n" for line in expected]
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else found for line, found in zip(expected, lines, strict=True)
+    )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
@@ -182,8 +186,13 @@ def test_python_examples(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_console_examples(path: Path, tmp_path: Path) -> None:
-    run_console(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"), tmp_path)
+def test_console_examples(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    is_served = re.search(r"^\$ vestnik (pub|sub|fetch|why)", text, re.MULTILINE)
+    with served(tmp_path, with_gateway=False) if is_served else nullcontext({"VESTNIK_URL": ""}) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        run_console(str(path.relative_to(ROOT)), text, tmp_path)
 
 
 def example(text: str) -> None:
@@ -209,6 +218,9 @@ def test_a_broken_promise_fails(text: str) -> None:
         (["a", "..."], ["a"], True),
         (["a", "...", "d"], ["a", "b", "c", "d"], True),
         (["...", "d"], ["a", "e"], False),
+        (["a ... c"], ["a b c"], True),
+        (["a ... c"], ["a b d"], False),
+        (["a ..."], ["a b", "c"], False),
     ],
 )
 def test_dots_stand_for_any_lines(expected: list[str], printed: list[str], verdict: bool) -> None:
