@@ -1,0 +1,76 @@
+"""Sends events on: to the neighbours and the local clients that want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from vestnik.broker.clients import Client, has_expired
+from vestnik.broker.effects import Effect, Note, Send
+from vestnik.model.events import Event
+from vestnik.model.streams import WINDOW
+from vestnik.routing.propagation import Source
+from vestnik.routing.router import Router
+from vestnik.wire.messages import Delivery, Forward, NodeId, Notify
+
+
+class Outlet:
+    """Where events leave a broker. `places` number them in the order in which local clients get them."""
+
+    def __init__(self, router: Router, clients: Mapping[NodeId, Client], places: Iterator[int]) -> None:
+        self._router = router
+        self._clients = clients
+        self._places = places
+
+    def route(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
+        """Send events on to where they are wanted: a batch as one."""
+        effects: list[Effect] = []
+        onward: dict[NodeId, list[Event]] = {}
+        local: dict[NodeId, list[Delivery]] = {}
+        for event in _by_priority(message.events):
+            if has_expired(event, now):
+                effects.append(Note(event, sender, "expired"))
+                continue
+            neighbours, subscriptions = self._router.targets(event, sender)
+            for neighbour in neighbours:
+                onward.setdefault(neighbour, []).append(event)
+            if subscriptions:
+                self._number(event, subscriptions, local)
+        for neighbour, events in onward.items():
+            whole = len(events) == len(message.events)
+            effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
+        effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items()]
+        return effects
+
+    def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
+        """One copy for each client, with a number for each of its subscriptions that wants the event."""
+        numbers: dict[NodeId, list[tuple[int, int]]] = {}
+        waiting: dict[NodeId, list[int]] = {}
+        place = next(self._places)
+        for name, wanted_as in subscriptions:
+            client = self._clients.get(name)
+            subscription = client and client.subscriptions.get(wanted_as)
+            if not client or not subscription:
+                continue
+            if client.making_up is not None:
+                waiting.setdefault(name, []).append(subscription.epoch)
+            elif subscription.replaying is not None:
+                subscription.replaying.live.append((event, False))
+            else:
+                numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
+        for name, epochs in waiting.items():
+            self._clients[name].await_missed(event, epochs)
+        for name, pairs in numbers.items():
+            if self._clients[name].takes:
+                local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
+
+
+def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
+    """The more urgent events first, equally urgent ones in their order; none before what it names as its cause.
+
+    None overtakes so many that these would be taken for duplicates.
+    """
+    if len(events) == 1 or any(event.causes for event in events):
+        return events
+    pieces = (events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2))
+    return chain.from_iterable(sorted(piece, key=lambda event: -event.priority) for piece in pieces)
