@@ -132,3 +132,22 @@ async def test_a_lease_that_runs_out_ends_demand() -> None:
             await consumer.subscribe("type IS market")
             await wanted.wait(timeout=10)
         await wanted.wait(False, timeout=10)
+
+
+async def test_demand_that_ended_while_the_broker_was_away_is_forgotten() -> None:
+    async with broker("a") as a:
+        where = a.address
+        async with client(a) as maker, await maker.wanted("type IS market") as wanted:
+            told = await maker.subscribe("type IS vestnik.subscription")
+            async with client(a) as consumer:
+                await consumer.subscribe("type IS market")
+                await wanted.wait(timeout=10)
+                assert not (await told.get(10)).gap
+                await a.__aexit__()
+            async with broker("a", listen=read_address(where)) as again:
+                await wanted.wait(False, timeout=10)
+                async with client(again) as consumer:
+                    await consumer.subscribe("price > 3")
+                    await wanted.wait(timeout=10)
+                    made = await told.get(10)
+                    assert made.gap is not None and made.event.data["filter"] == "price > 3"

@@ -114,6 +114,6 @@ def wishes(clients: Mapping[NodeId, Client], offers: Mapping[Source, Filter]) ->
 def admitted(message: Subscribe) -> Subscribe:
     """A subscription at the door: without the events of brokers that it does not ask for, with the open ones first."""
     wanted = ordinary(message.filter)
-    if message.replay is None and asks(wanted):
-        return replace(message, filter=wanted, replay=Replay(all=True))
+    if asks(wanted):
+        return replace(message, filter=wanted, replay=message.replay or Replay(all=True), seen=())
     return message if wanted is message.filter else replace(message, filter=wanted)

@@ -203,7 +203,7 @@ class BrokerCore:
         if self._announcements is not None and found.after >= found.upto:
             wished = wishes(self.clients, self.router.advertised)
             opened = self._announcements.open(message.what.recall.filters, wished, now)
-            taken = [Taken(found.upto, event.time or 0, event) for event in opened]
+            taken = [Taken(found.upto + 1, event.time or 0, event) for event in opened]
             found = structs.replace(found, taken=(*found.taken, *taken))
         if broker == self.name:
             return self._catch_up.recalled(broker, found, now)

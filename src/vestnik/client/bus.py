@@ -173,8 +173,15 @@ class Bus:
             raise
         if callback is not None:
             calling = self._calls[name] = asyncio.create_task(_call(made, callback))
-            calling.add_done_callback(lambda _: self._calls.get(name) is calling and self._calls.pop(name))
+            calling.add_done_callback(lambda done: self._called(name, done))
         return made
+
+    def _called(self, name: str, calling: asyncio.Task[None]) -> None:
+        """A callback is called no more; what ended its subscription is known to whoever asks for anything else."""
+        if self._calls.get(name) is calling:
+            del self._calls[name]
+        if not calling.cancelled():
+            calling.exception()
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; what is waiting can still be taken."""

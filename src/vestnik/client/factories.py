@@ -86,6 +86,11 @@ class Factory:
     def begin(self) -> None:
         """Start without waiting for it."""
         self._starting = asyncio.create_task(self._start())
+        self._starting.add_done_callback(self._started)
+
+    def _started(self, starting: asyncio.Task[None]) -> None:
+        if not starting.cancelled() and (error := starting.exception()) is not None:
+            LOG.error("the factory of %s could not start: %s", self.filter, error)
 
     async def ready(self) -> None:
         """Returns when the factory knows who wants what it offers."""

@@ -51,6 +51,7 @@ class Interests:
         """Returns when all that is open is known."""
         wanted = f"{self._open} OR type IS {BROKER}"
         self._subscription = await self._bus.subscribe(wanted, self._take, queue=10_000)
+        self._subscription.when_missed = self._ask_soon
         await self._ask()
 
     async def stop(self) -> None:
@@ -72,10 +73,10 @@ class Interests:
         if event.type == f"{BROKER}.left":
             for interest in [known for known in self.all if known.broker == event.data["broker"]]:
                 self._note(interest._replace(filter=None))
-        elif event.type != f"{BROKER}.joined":
-            self._note(_interest(event))
-        if event.type == f"{BROKER}.joined" or notification.gap is not None:
+        elif event.type == f"{BROKER}.joined":
             self._ask_soon()
+        else:
+            self._note(_interest(event))
 
     def _note(self, heard: Interest) -> None:
         """The last word about a subscription counts."""

@@ -31,9 +31,11 @@ class ServiceBus(Bus):
         super().__init__(dial, address, name=name, token=token, timeout=timeout)
         self._services: dict[int, Service] = {}  # by identity
         self._requests = Requests(self)
+        self._is_open = False
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
+        self._is_open = True
         try:
             for factory in [service for service in self._services.values() if isinstance(service, Factory)]:
                 factory.begin()
@@ -44,6 +46,7 @@ class ServiceBus(Bus):
         return self
 
     async def close(self) -> None:
+        self._is_open = False
         for service in list(self._services.values()):
             await service.close()
         await super().close()
@@ -97,7 +100,7 @@ class ServiceBus(Bus):
         def decorate(make: Make) -> Factory:
             made = Factory(self, as_filter(offered), make, key, linger, warm)
             self._services[id(made)] = made
-            if self.is_connected:
+            if self._is_open:
                 made.begin()
             return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from vestnik.client.notifications import Gap, Notification, Overflow, Waiting
@@ -33,6 +33,7 @@ class Subscription(AsyncIterator[Notification]):
         self._waiting = Waiting()
         self._gap: Gap | None = None
         self._is_paused = False
+        self.when_missed: Callable[[], None] | None = None  # called when something was missed, or may have been
 
     def __repr__(self) -> str:
         return f"<Subscription {self.name} of {self._bus.name}: {self.filter}; {len(self._waiting.items)} waiting>"
@@ -107,6 +108,8 @@ class Subscription(AsyncIterator[Notification]):
         if before is not None:
             lost = None if lost is None or before.lost is None else lost + before.lost
         self._gap = Gap(lost, reason)
+        if self.when_missed is not None:
+            self.when_missed()
 
     def _drop_oldest(self) -> None:
         oldest = self._waiting.items.popleft()

@@ -57,6 +57,7 @@ class View(Mapping[Any, Event], AsyncIterator[Change]):
     async def start(self) -> None:
         """Returns when it holds what there is of the past."""
         self._subscription = await self._bus.subscribe(self._wanted, self._take, queue=10_000)
+        self._subscription.when_missed = self._refill_soon
         await self._fill()
         self._before.clear()
 
@@ -91,7 +92,9 @@ class View(Mapping[Any, Event], AsyncIterator[Change]):
 
     def _take(self, notification: Notification) -> None:
         self._put(notification.event)
-        if notification.gap is not None and (self._refilling is None or self._refilling.done()):
+
+    def _refill_soon(self) -> None:
+        if self._refilling is None or self._refilling.done():
             self._refilling = asyncio.create_task(self._refill())
 
     async def _fill(self) -> None:

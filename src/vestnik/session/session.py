@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.reserved import asks
 from vestnik.session.acts import Act, Alarm, Done, Found, Hand, Missing, Say, Told
 from vestnik.session.agenda import FOREVER, Agenda
 from vestnik.session.checking import Checking
@@ -218,11 +219,11 @@ class Session:
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
 
     def _follow(self, epoch: int, now: float) -> list[Act]:
-        """Where the broker has begun to number a subscription anew, begin too."""
+        """Where the broker has begun to number a subscription anew, begin too. What brokers announce is not kept."""
         known = self._by_epoch.get(epoch)
         if known is None or epoch == known.epoch:
             return []
-        is_lost = known.epoch and not known.seen
+        is_lost = known.epoch and (not known.seen or asks(known.filter))
         acts: list[Act] = [Missing(known.name, "the broker had forgotten the subscription")] if is_lost else []
         self._by_epoch.pop(known.epoch, None)
         self._no_longer_ask(known)
