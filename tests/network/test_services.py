@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from network.worlds import broker, client, until
-from vestnik import Event, LocalBus
+from vestnik import Event, Filter, LocalBus
 from vestnik.client import views
 from vestnik.client.factories import Producer
+from vestnik.client.notifications import Notification
 from vestnik.client.services import ServiceBus
+from vestnik.client.views import View
 from vestnik.errors import Disconnected, FilterSyntaxError
 
 
@@ -72,6 +74,26 @@ async def test_what_expires_goes_from_a_view(monkeypatch: pytest.MonkeyPatch) ->
         await bus.publish(trade("D", 4, expires=2 * hour))
         changes = {change.key: change.event for change in [await anext(view), await anext(view)]}
         assert changes["B"] is None and prices(view) == {"A": 1, "D": 4}
+
+
+async def test_what_was_heard_meanwhile_is_newer_than_what_was_fetched() -> None:
+    class Slow:
+        """A client whose answers come late."""
+
+        async def subscribe(self, wanted: Filter, callback: Any, queue: int) -> Any:
+            self.callback = callback
+            return SimpleNamespace(when_missed=None)
+
+        async def fetch(self, wanted: Filter, limit: int | None, latest_by: str) -> list[Event]:
+            for seq in (3, 4):
+                self.callback(Notification(trade("A", seq, stream=("b", "feed"), seq=seq), seq, ()))
+            self.callback(Notification(trade("B", 4, stream=("c", "feed"), seq=4, time=7), 3, ()))
+            other = trade("B", 3, stream=("b", "feed"), seq=9, time=6)
+            return [trade("A", 3, stream=("b", "feed"), seq=3), other]
+
+    view = View(Slow(), Filter.all(), "symbol")  # type: ignore[arg-type]
+    await view.start()
+    assert prices(view) == {"A": 4, "B": 4}
 
 
 async def test_a_view_by_what_is_no_path() -> None:

@@ -181,6 +181,15 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
 
 
+def test_what_is_announced_is_missing_where_the_broker_forgot() -> None:
+    for text, missing in (("type IS vestnik", [FORGOTTEN]), ("price > 0", [])):
+        client = session()
+        (subscribe, *_) = said(client.subscribe("s", Filter.parse(text), 0.0))
+        assert isinstance(subscribe, Subscribe)
+        client.handle(Accepted(subscribe.request, epoch=EPOCH, seen=(("b", 7),)), 0.0)
+        assert results(client.handle(Accepted(0, epoch=EPOCH + 1), 2.0)) == missing
+
+
 def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again() -> None:
     client = session()
     old, new = (event(number).replace(stream=("b", "s"), seq=number) for number in (1, 2))
