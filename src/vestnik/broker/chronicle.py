@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.broker.effects import (
     Append,
@@ -24,6 +24,7 @@ from vestnik.broker.effects import (
     Note,
     Past,
     Send,
+    Tick,
 )
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -44,14 +45,8 @@ EVENTS: Final = 5_000
 OTHERS: Final = 1_000
 
 
-class Handled(NamedTuple):
-    """A message that carried events, and what came of it."""
-
-    at: float
-    sender: NodeId
-    message: Message
-    effects: Sequence[Effect]
-    size: int
+Handled: TypeAlias = tuple[float, NodeId, Message, Sequence[Effect], int]
+"""When, from whom, a message that carried so many events, and what came of it."""
 
 
 class Sighting(NamedTuple):
@@ -99,6 +94,7 @@ class Ended(NamedTuple):
 class Chronicle:
     def __init__(self, now: float) -> None:
         self.begun = now
+        self.since = now  # from when on events are remembered
         self.made: dict[NodeId, dict[str, Made]] = {}
         self.ended: deque[Ended] = deque(maxlen=OTHERS)
         self.links: deque[Happening] = deque(maxlen=OTHERS)
@@ -107,41 +103,35 @@ class Chronicle:
         self._handled: deque[Handled] = deque()
         self._size = 0
 
-    @property
-    def since(self) -> float:
-        """From when on events are remembered."""
-        return self._handled[0].at if self._size >= EVENTS else self.begun
-
     def note(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
         """A broker was handed a message, and wants this done."""
-        kind = type(message)
-        if kind is Forward or kind is Appended or kind is Past or kind is Addressed or kind is NotAppended:
-            self._keep(message, sender, effects, now)
-        elif kind is Publish:
-            if effects and isinstance(effects[0], Append) and effects[0].refused:
-                self._keep(message, sender, effects, now)
-        else:
-            self._noticed(message, sender, effects, now)
-
-    def came(self, client: NodeId, now: float) -> None:
-        """A client has connected."""
-        self.clients.append(Happening(now, client, "connected"))
-
-    def _keep(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
-        size = 1
         if isinstance(message, Appended):
             size = len(message.what.events)
             self.taken += size
         elif isinstance(message, Forward):
             size = len(message.events)
             self.passed += size
+        elif isinstance(message, Publish):
+            size = len(message.events)
+            if not any(isinstance(effect, Append) and effect.refused for effect in effects):
+                return
+        elif isinstance(message, Past | Addressed | NotAppended):
+            size = sum(1 for _ in _events(message))
+        else:
+            self._noticed(message, sender, effects, now)
+            return
         for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.message, Notify):
+            if type(effect) is Send and type(effect.message) is Notify:
                 self.sent += len(effect.message.deliveries)
-        self._handled.append(Handled(now, sender, message, effects, size))
+        self._handled.append((now, sender, message, effects, size))
         self._size += size
         while self._size > EVENTS and len(self._handled) > 1:
-            self._size -= self._handled.popleft().size
+            self.since, *_, dropped = self._handled.popleft()
+            self._size -= dropped
+
+    def came(self, client: NodeId, now: float) -> None:
+        """A client has connected."""
+        self.clients.append(Happening(now, client, "connected"))
 
     def _noticed(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
         match message:
@@ -164,9 +154,10 @@ class Chronicle:
                 self.links.append(Happening(now, neighbour, "up"))
             case LinkDown(neighbour):
                 self.links.append(Happening(now, neighbour, "down"))
-        for effect in effects:
-            if isinstance(effect, Lapsed):
-                self._end(effect.client, effect.name, "its lease ended: it was not renewed", now)
+            case Tick():
+                for effect in effects:
+                    if isinstance(effect, Lapsed):
+                        self._end(effect.client, effect.name, "its lease ended: it was not renewed", now)
 
     def _end(self, client: NodeId, name: str, reason: str, now: float) -> None:
         named = self.made.get(client, {})
@@ -181,7 +172,7 @@ class Chronicle:
         """What became of the events with this id, in order."""
         found: list[Sighting] = []
         for handled in self._handled:
-            for event, taken in _events(handled.message):
+            for event, taken in _events(handled[2]):
                 if event.id == id and (source is None or event.source == source):
                     found.append(_sighting(handled, event, taken))
         return found
