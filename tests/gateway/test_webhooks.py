@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.webs import SinkServer, World, quote, until, until_measured, world
-from vestnik.gateway import pushing
+from vestnik.client import bus
+from vestnik.errors import InvalidSetting
+from vestnik.gateway import pushing, webhooks
+from vestnik.gateway.hooks import HookFile
 
 
 @pytest.fixture(autouse=True)
@@ -195,9 +199,6 @@ async def test_there_are_only_so_many_webhooks() -> None:
 
 
 async def test_what_is_too_much_for_a_sink_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vestnik.client import bus
-    from vestnik.gateway import webhooks
-
     monkeypatch.setattr(webhooks, "QUEUE", 2)
     monkeypatch.setattr(bus, "KEPT", 1)
     monkeypatch.setattr(bus, "QUEUE", 4)
@@ -211,3 +212,77 @@ async def test_what_is_too_much_for_a_sink_is_a_gap(monkeypatch: pytest.MonkeyPa
         taken = sorted(set(sink.prices))
         lost = sum(one.body["data"]["lost"] for one in sink.got if one.body and one.body["type"] == "vestnik.gap")
         assert lost > 0 and len(taken) + lost == 20
+
+
+async def test_webhooks_outlive_the_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "RETRY", 0.01)
+    file = tmp_path / "webhooks.json"
+    async with SinkServer() as sink:
+        async with world(tmp_path, hooks=file) as here:
+            path = await made(here, sink, "EXISTS price", token="for the sink")
+            await here.bus.publish(quote(1))
+            await until(lambda: sink.prices == [1])
+            sink.status = 500
+            await here.bus.publish_many([quote(2), quote(3)])
+            await until(lambda: sink.prices[-1] == 2)
+        assert file.stat().st_mode & 0o777 == 0o600
+        sink.status = 200
+        sink.got.clear()
+        async with world(tmp_path, hooks=file) as here:
+            await until(lambda: sink.prices[-2:] == [2, 3])
+            first = sink.got[0]
+            assert (first.body["type"], first.body["data"]["lost"]) == ("vestnik.gap", None)
+            assert (
+                "restarted" in first.body["data"]["reason"] and first.headers["authorization"] == "Bearer for the sink"
+            )
+            await here.bus.publish(quote(4))
+            await until(lambda: sink.prices[-1] == 4)
+            assert (await here.http.delete(path)).status_code == 204
+        assert file.read_bytes() == b"[]"
+
+
+async def test_a_webhook_that_ended_does_not_come_back(tmp_path: Path) -> None:
+    file = tmp_path / "webhooks.json"
+    async with world(hooks=file) as here, SinkServer() as sink:
+        path = await made(here, sink)
+        sink.status = 410
+        await here.bus.publish(quote(1))
+        while (await here.http.get(path)).json()["state"] != "ended":
+            pass
+    assert file.read_bytes() == b"[]"
+
+
+async def test_how_far_it_came_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushing, "QUIET", 0.01)
+    monkeypatch.setattr(webhooks, "WRITTEN_EVERY", 0.01)
+    file = tmp_path / "webhooks.json"
+    async with world(hooks=file) as here, SinkServer() as sink:
+        await made(here, sink)
+        first = HookFile(file).read()[0].since
+        await until(lambda: HookFile(file).read()[0].since > first)
+
+
+async def test_a_webhook_that_cannot_be_stored_is_not_made(tmp_path: Path) -> None:
+    file = tmp_path / "webhooks.json"
+    file.with_name("webhooks.json.new").mkdir()
+    async with world(hooks=file) as here, SinkServer() as sink:
+        answer = await here.http.post("/subscriptions", json={"filter": "a = 1", "sink": sink.url})
+        assert answer.status_code == 503 and "stored" in answer.json()["error"]
+        assert (await here.http.get("/subscriptions")).json() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("no JSON", "holds no web hooks"),
+        ('[{"id": "x"}]', "holds no web hooks"),
+        ('[{"id": "x", "filter": "a = 1", "sink": "http://example.org/", "since": 1}]', "example.org"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_said(tmp_path: Path, content: str, reason: str) -> None:
+    file = tmp_path / "webhooks.json"
+    file.write_text(content)
+    with pytest.raises(InvalidSetting, match=reason):
+        async with world(hooks=file):
+            pass
+    assert file.read_text() == content

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
 
 from vestnik.errors import MissingExtra
 from vestnik.server.process import Broker
 from vestnik.services.local import within
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address
+
+HOOKS: Final = "webhooks.json"
 
 
 def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) -> AbstractAsyncContextManager[None]:
@@ -24,7 +27,9 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
     def missing() -> list[str]:
         return [f"the link to {at}" for at in broker.missing]
 
-    settings = GatewaySettings(origins=broker.settings.origin, sinks=broker.settings.sink)
+    data = broker.settings.data
+    hooks = None if data is None else data / HOOKS
+    settings = GatewaySettings(origins=broker.settings.origin, sinks=broker.settings.sink, hooks=hooks)
     gateway = Gateway(
         lambda token: within(broker, token=token), settings, missing=missing, readings=lambda: _readings(broker)
     )

@@ -55,7 +55,7 @@ class Gateway:
         self.routes: Final = [
             Route("/events", self._source.get, methods=["GET"]),
             Route("/events", publishing.post, methods=["POST"]),
-            Route("/subscriptions", self._webhooks.list, methods=["GET"]),
+            Route("/subscriptions", self._webhooks.get_all, methods=["GET"]),
             Route("/subscriptions", self._webhooks.post, methods=["POST"]),
             Route("/subscriptions/{id}", self._webhooks.get, methods=["GET"]),
             Route("/subscriptions/{id}", self._webhooks.delete, methods=["DELETE"]),
@@ -72,6 +72,7 @@ class Gateway:
         await self._application(scope, receive, send)
 
     async def __aenter__(self) -> Self:
+        self._webhooks.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:

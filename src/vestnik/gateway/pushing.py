@@ -9,12 +9,14 @@ import time
 from typing import Final, Literal, TypeAlias
 
 import h11
+from msgspec.structs import replace
 
 from vestnik.client.notifications import Gap, Notification
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, VestnikError
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.handshake import reason_of
+from vestnik.gateway.hooks import Hook
 from vestnik.gateway.http_events import STRUCTURED
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sinks import Sink, ask
@@ -24,6 +26,10 @@ GAP: Final = "vestnik.gap"
 """The type of the event by which a sink is told that some are lost."""
 FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH = 0.5, 60.0, 3600.0
 """Seconds before something is tried again: at first, later, and where the sink says for how long."""
+QUIET = 1.0
+"""Seconds without a notification after which all that came is taken to be pushed."""
+MICROS: Final = 1_000_000
+RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
 GONE: Final = 410
 UNWANTED: Final = frozenset({400, 413, 415, 422})
 """With these a sink says that it will never take this event."""
@@ -32,44 +38,50 @@ Verdict: TypeAlias = Literal["taken", "unwanted"]
 
 
 class Push:
-    """One subscription and its sink. What is not taken yet waits in the subscription, which has a bound."""
+    """A hook that is carried out. What is not taken yet waits in the subscription, which has a bound."""
 
-    def __init__(
-        self, id: str, subscription: Subscription, sink: Sink, token: str | None, rate: float, encoder: Encoder
-    ) -> None:
-        self.id = id
+    def __init__(self, hook: Hook, sink: Sink, encoder: Encoder, metrics: Metrics) -> None:
         self.sink = sink
         self.delivered = self.refused = self.lost = 0
         self.failing = ""  # why the last attempt failed; empty where it did not
         self.ended = ""  # why nothing is pushed any more
-        self._subscription = subscription
-        self._token = token
-        self._interval = 60.0 / rate
+        self._hook = hook
+        self._interval = 0.0 if hook.rate is None else 60.0 / hook.rate
         self._encoder = encoder
+        self._metrics = metrics
         self._unwanted = 0  # events that the sink did not want since the last that it took
 
     @property
-    def filter(self) -> str:
-        return str(self._subscription.filter)
+    def hook(self) -> Hook:
+        """As it would go on from here."""
+        return self._hook
 
-    async def run(self, metrics: Metrics) -> None:
-        """Until the subscription ends, or the sink is gone for good."""
+    async def run(self, subscription: Subscription, *, again: bool = False) -> None:
+        """Until the subscription ends, or the sink is gone for good. `again` tells the sink of a restart first."""
         try:
-            async for notification in self._subscription:
-                gap = self._gap(notification)
-                if gap is not None:
-                    metrics.lost.labels("webhook").inc(gap.lost or 0)
-                    await self._deliver(_gap_text(gap, self.id), metrics)
-                verdict = await self._deliver(self._encoder.text(notification.event), metrics)
-                if verdict == "taken":
-                    self.delivered += 1
-                    metrics.delivered.labels("webhook").inc()
+            if again:
+                await self._deliver(_gap_text(Gap(None, RESTARTED), self._hook.id))
+            while True:
+                try:
+                    notification = await subscription.get(QUIET)
+                except TimeoutError:
+                    self._hook = replace(self._hook, since=int((time.time() - QUIET) * MICROS))
                 else:
-                    self.refused += 1
-                    self._unwanted += 1
-            self.ended = "the subscription is over"
+                    await self._push(notification)
         except VestnikError as error:
             self.ended = str(error)
+
+    async def _push(self, notification: Notification) -> None:
+        gap = self._gap(notification)
+        if gap is not None:
+            self._metrics.lost.labels("webhook").inc(gap.lost or 0)
+            await self._deliver(_gap_text(gap, self._hook.id))
+        if await self._deliver(self._encoder.text(notification.event)) == "taken":
+            self.delivered += 1
+            self._metrics.delivered.labels("webhook").inc()
+        else:
+            self.refused += 1
+            self._unwanted += 1
 
     def _gap(self, notification: Notification) -> Gap | None:
         gap = notification.gap
@@ -82,14 +94,14 @@ class Push:
             self._unwanted = 0
         return gap
 
-    async def _deliver(self, text: bytes, metrics: Metrics) -> Verdict:
+    async def _deliver(self, text: bytes) -> Verdict:
         """Try until the sink has taken it, or says that it never will. Disconnected where it is gone for good."""
         pause = FIRST_PAUSE
         while True:
             begun = time.monotonic()
             status, wish = await self._attempt(text)
             took = 200 <= status < 300
-            metrics.attempts.labels("taken" if took else "failed").inc()
+            self._metrics.attempts.labels("taken" if took else "failed").inc()
             if status == GONE:
                 raise Disconnected("the sink is gone: it answered 410")
             if took or status in UNWANTED:
@@ -109,7 +121,8 @@ class Push:
         return answer.status, _wish(answer.headers.get("retry-after", "").strip())
 
     def _headers(self) -> dict[str, str]:
-        permission = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
+        token = self._hook.token
+        permission = {} if token is None else {"authorization": f"Bearer {token}"}
         return {"content-type": f"{STRUCTURED}; charset=utf-8", **permission}
 
 

@@ -59,7 +59,11 @@ class GatewayServer:
     async def __aenter__(self) -> Self:
         listening = _listening(self._listen)
         self.address = address(listening.getsockname())
-        await self._gateway.__aenter__()
+        try:
+            await self._gateway.__aenter__()
+        except BaseException:
+            listening.close()
+            raise
         self._serving = asyncio.create_task(self._server.serve([listening]))
         return self
 

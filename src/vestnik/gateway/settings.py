@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     `origins` are the sites whose pages may use the gateway besides its own, `sinks` the hosts besides this machine
     that it may push to. No body and no WebSocket message is larger than `largest` bytes. So many `connections` may be
     open, and so many `webhooks`. A stream that was cut can be continued for `lease` seconds; on one that is quiet there
-    is a ping every `ping` seconds. A broker is waited for `patience` seconds.
+    is a ping every `ping` seconds. A broker is waited for `patience` seconds. Web hooks are stored in the file `hooks`.
     """
 
     origins: tuple[str, ...] = ()
@@ -26,6 +27,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     lease: float = 60.0
     ping: float = 15.0
     patience: float = 10.0
+    hooks: Path | None = None
 
     def __post_init__(self) -> None:
         for origin in self.origins:

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import secrets
-from typing import NamedTuple
+import time
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from vestnik.client.bus import Bus
-from vestnik.errors import InvalidRequest
+from vestnik.client.subscriptions import Subscription
+from vestnik.errors import Disconnected, InvalidRequest, InvalidSetting, NotAccepted, Unreachable, VestnikError
 from vestnik.gateway.answers import answer
 from vestnik.gateway.bodies import read_as, read_body, read_replay, read_token
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.handshake import permitted_rate
+from vestnik.gateway.hooks import Hook, HookFile
 from vestnik.gateway.metrics import Metrics
-from vestnik.gateway.pushing import Push
+from vestnik.gateway.pushing import MICROS, Push
 from vestnik.gateway.sessions import Connect
 from vestnik.gateway.settings import GatewaySettings
-from vestnik.gateway.sinks import Sink, read_sink
+from vestnik.gateway.sinks import read_sink
 from vestnik.model.filters import Filter
+from vestnik.wire.replays import Replay
+
+LOG: Final = logging.getLogger("vestnik")
 
 QUEUE = 1000
+WRITTEN_EVERY = 5.0
+"""Seconds after which it is written down how far hooks have come."""
+OVERLAP: Final = 60
+"""Seconds that are pushed again after a restart: events have times that may be before they came."""
+RETRY: Final = 1.0
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +49,6 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Running(NamedTuple):
-    owner: str | None
     push: Push
     task: asyncio.Task[None]
 
@@ -49,71 +61,159 @@ class Webhooks:
         self._encoder = encoder
         self._metrics = metrics
         self._settings = settings
+        self._file = HookFile(settings.hooks)
         self._running: dict[str, _Running] = {}
         self._opening = 0
+        self._writing: asyncio.Task[None] | None = None
+
+    # --- requests ---
 
     async def post(self, request: Request) -> Response:
         owner = read_token(request.headers)
         wanted = read_as(Wanted, await read_body(request, self._settings.largest))
         if wanted.token is not None and not (wanted.token.isascii() and wanted.token.isprintable()):
             raise InvalidRequest("is written in ASCII", "token")
-        found = Filter.parse(wanted.filter)
-        sink = read_sink(wanted.sink, self._settings.sinks)
         most = self._settings.webhooks
         if len(self._running) + self._opening >= most:
             raise InvalidRequest(f"there are {most:,} webhooks, and no more at a time", status=503)
         self._opening += 1
         try:
-            push = await self._begin(found, sink, wanted, owner)
+            push = await self._begin(wanted, owner)
         finally:
             self._opening -= 1
-        return answer(_shown(push), 201, {"location": f"/subscriptions/{push.id}"})
-
-    async def _begin(self, found: Filter, sink: Sink, wanted: Wanted, owner: str | None) -> Push:
-        replay = None if wanted.replay is None else read_replay(wanted.replay)
-        rate = await permitted_rate(sink)
-        bus = self._connect(owner)
         try:
-            async with asyncio.timeout(self._settings.patience):
-                await bus.__aenter__()
-                subscription = await bus.subscribe(found, queue=QUEUE, replay=replay)
-        except BaseException:
-            await bus.close()
-            raise
-        push = Push(secrets.token_urlsafe(12), subscription, sink, wanted.token, rate, self._encoder)
-        task = asyncio.create_task(self._run(push, bus))
-        self._running[push.id] = _Running(owner, push, task)
-        return push
+            await self._file.write(self._hooks())
+        except OSError as error:
+            await _stop(self._running.pop(push.hook.id))
+            raise InvalidRequest(f"it could not be stored: {error.strerror}", status=503) from None
+        return answer(_shown(push), 201, {"location": f"/subscriptions/{push.hook.id}"})
 
-    async def _run(self, push: Push, bus: Bus) -> None:
-        try:
-            await push.run(self._metrics)
-        finally:
-            await bus.close()
-
-    async def list(self, request: Request) -> Response:
+    async def get_all(self, request: Request) -> Response:
         owner = read_token(request.headers)
-        return answer([_shown(running.push) for running in self._running.values() if running.owner == owner])
+        return answer([_shown(one.push) for one in self._running.values() if one.push.hook.owner == owner])
 
     async def get(self, request: Request) -> Response:
         return answer(_shown(self._own(request).push))
 
     async def delete(self, request: Request) -> Response:
         running = self._own(request)
-        del self._running[running.push.id]
+        del self._running[running.push.hook.id]
         await _stop(running)
+        await self._write()
         return Response(status_code=204)
 
     def _own(self, request: Request) -> _Running:
         id = request.path_params["id"]
         running = self._running.get(id)
-        if running is None or running.owner != read_token(request.headers):
+        if running is None or running.push.hook.owner != read_token(request.headers):
             raise InvalidRequest(f"there is no subscription {id}", "id", 404)
         return running
 
+    # --- pushing ---
+
+    async def _begin(self, wanted: Wanted, owner: str | None) -> Push:
+        """Ask the sink, then subscribe: whatever goes wrong is told to who asked for it."""
+        Filter.parse(wanted.filter)
+        sink = read_sink(wanted.sink, self._settings.sinks)
+        replay = None if wanted.replay is None else read_replay(wanted.replay)
+        rate = await permitted_rate(sink)
+        hook = Hook(
+            id=secrets.token_urlsafe(12),
+            filter=wanted.filter,
+            sink=wanted.sink,
+            since=int(time.time() * MICROS),
+            rate=None if math.isinf(rate) else rate,
+            owner=owner,
+            token=wanted.token,
+        )
+        bus, subscription = await self._subscribed(hook, replay)
+        push = Push(hook, sink, self._encoder, self._metrics)
+        self._run(push, asyncio.create_task(_pushed(push, bus, subscription)))
+        return push
+
+    def _run(self, push: Push, task: asyncio.Task[None]) -> None:
+        self._running[push.hook.id] = _Running(push, task)
+
+    async def _subscribed(self, hook: Hook, replay: Replay | None) -> tuple[Bus, Subscription]:
+        bus = self._connect(hook.owner)
+        try:
+            async with asyncio.timeout(self._settings.patience):
+                await bus.__aenter__()
+                return bus, await bus.subscribe(hook.filter, queue=QUEUE, replay=replay)
+        except BaseException:
+            await bus.close()
+            raise
+
+    # --- before and after ---
+
+    def open(self) -> None:
+        """Go on with the hooks in the file. InvalidSetting where one of them may be pushed to its sink no more."""
+        for push in [self._known(hook) for hook in self._file.read()]:
+            self._run(push, asyncio.create_task(self._resumed(push)))
+        if self._settings.hooks is not None:
+            self._writing = asyncio.create_task(self._write_now_and_then())
+
+    def _known(self, hook: Hook) -> Push:
+        try:
+            sink = read_sink(hook.sink, self._settings.sinks)
+        except InvalidRequest as error:
+            reason = f"{error.reason}; allow it, or take it out of {self._settings.hooks}"
+            raise InvalidSetting("sink", reason) from None
+        return Push(hook, sink, self._encoder, self._metrics)
+
+    async def _resumed(self, push: Push) -> None:
+        """What came since is asked of the broker, as soon as it can be reached, and if there is a right to."""
+        replay: Replay | None = Replay(since=push.hook.since - OVERLAP * MICROS)
+        while True:
+            try:
+                bus, subscription = await self._subscribed(push.hook, replay)
+            except NotAccepted as error:
+                if replay is None:
+                    push.ended = str(error)
+                    return
+                replay = None
+            except (Unreachable, Disconnected, TimeoutError) as error:
+                push.failing = str(error) or "the broker did not answer in time"
+                await asyncio.sleep(RETRY)
+            except VestnikError as error:
+                push.ended = str(error)
+                return
+            else:
+                await _pushed(push, bus, subscription, again=True)
+                return
+
+    async def _write_now_and_then(self) -> None:
+        written: list[Hook] = []
+        while True:
+            await asyncio.sleep(WRITTEN_EVERY)
+            hooks = self._hooks()
+            if hooks != written:
+                await self._write()
+                written = hooks
+
+    def _hooks(self) -> list[Hook]:
+        return [running.push.hook for running in self._running.values() if not running.push.ended]
+
+    async def _write(self) -> None:
+        """Where that fails, more is pushed again after a restart."""
+        try:
+            await self._file.write(self._hooks())
+        except OSError as error:
+            LOG.warning("web hooks could not be stored: %s", error)
+
     async def close(self) -> None:
-        while self._running:
-            await _stop(self._running.popitem()[1])
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        await asyncio.gather(*map(_stop, self._running.values()))
+        await self._write()
+
+
+async def _pushed(push: Push, bus: Bus, subscription: Subscription, *, again: bool = False) -> None:
+    try:
+        await push.run(subscription, again=again)
+    finally:
+        await bus.close()
 
 
 async def _stop(running: _Running) -> None:
@@ -124,8 +224,8 @@ async def _stop(running: _Running) -> None:
 def _shown(push: Push) -> dict[str, object]:
     state = "ended" if push.ended else "failing" if push.failing else "active"
     return {
-        "id": push.id,
-        "filter": push.filter,
+        "id": push.hook.id,
+        "filter": push.hook.filter,
         "sink": push.sink.url,
         "protocol": "HTTP",
         "state": state,

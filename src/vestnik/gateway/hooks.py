@@ -1,0 +1,68 @@
+"""Web hooks, and the file in which they outlive the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from vestnik.errors import InvalidSetting
+
+
+class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is pushed where, for whom, and at most how often a minute.
+
+    The broker is shown the token `owner`, the sink `token`. What came before `since`, in microseconds, was pushed.
+    """
+
+    id: str
+    filter: str
+    sink: str
+    since: int
+    rate: float | None = None
+    owner: str | None = None
+    token: str | None = None
+
+
+class HookFile:
+    """Holds all hooks, or nothing where there is no file to be. Only its owner reads it: there are tokens in it."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._writing = asyncio.Lock()
+
+    def read(self) -> list[Hook]:
+        """InvalidSetting where the file is damaged."""
+        if self._path is None or not self._path.exists():
+            return []
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=list[Hook])
+        except (msgspec.DecodeError, OSError) as error:
+            reason = f"{self._path} holds no web hooks: {error}; repair it, or remove it to begin without any"
+            raise InvalidSetting("hooks", reason) from None
+
+    async def write(self, hooks: Iterable[Hook]) -> None:
+        """When this returns, they are on disk."""
+        if self._path is not None:
+            async with self._writing:
+                await asyncio.to_thread(_replace, self._path, msgspec.json.encode(list(hooks)))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """A crash leaves the old content or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
