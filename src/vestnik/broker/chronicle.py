@@ -117,6 +117,8 @@ class Chronicle:
                 return
         elif isinstance(message, Past | Addressed | NotAppended):
             size = sum(1 for _ in _events(message))
+            if not size or any(isinstance(effect, Send) and effect.message is message for effect in effects):
+                return  # it holds no events, or is for another broker
         else:
             self._noticed(message, sender, effects, now)
             return

@@ -90,17 +90,17 @@ class _Teller:
 
     def _tell_way(self, seen: Mapping[str, View], origin: View | None) -> None:
         """What happened where, in the order of time."""
-        told = [(one, view) for view in seen.values() for one in view.passages]
+        told = [(one, view) for view in seen.values() for one in [*view.passages, *view.replays]]
         for one, view in sorted(told, key=lambda pair: pair[0]["at"]):
-            verb = "took it from" if one["taken"] else "got it from"
-            parts = [f"{verb} {one['sender']}"]
+            verb = "was sent what it had missed by" if one["fate"] == "replayed" else "got it from"
+            parts = [f"{'took it from' if one['taken'] else verb} {one['sender']}"]
             if one["fate"] == "dropped":
                 parts.append(f"dropped it: it had {one['reason']}" if one["reason"] == "expired" else one["reason"])
             if one["onward"]:
                 parts.append(f"sent it on to {', '.join(one['onward'])}")
             for client, pairs in one["notified"].items():
                 parts.append(f"sent it to client {client} as {numbers(pairs)}")
-            if len(parts) == 1:
+            if len(parts) == 1 and one["fate"] != "replayed":
                 parts.append("nobody there or beyond wanted it")
             self.step(view.broker, one["at"], "; ".join(parts))
 
@@ -125,7 +125,8 @@ class _Teller:
         home = self._home()
         if home is None or home.client is None:
             known = ", ".join(self._views)
-            return "unknown-client", f"no broker within reach ({known}) knows a client {self._client}, or has lately"
+            said = f"no broker within reach ({known}) knows a client {self._client}, or has lately"
+            return "unknown-client", said + self._beyond()
         for at, what in home.client["happenings"][-3:]:
             self.step(home.broker, at, f"client {self._client} {what}")
         delivered = self._delivered(home)
@@ -140,6 +141,13 @@ class _Teller:
         if home.passages:
             return self._lost(home, at)
         return self._stopped(origin, home, at)
+
+    def _beyond(self) -> str:
+        """Where else it may be: behind links that are down."""
+        down = [
+            f"{view.broker} lost its link to {n} at {clock(at)}" for view in self._views.values() for n, at in view.lost
+        ]
+        return f"; {' and '.join(down)}, and it may be there" if down else ""
 
     def _home(self) -> View | None:
         """The broker of the client: where it is, else where it has subscriptions, else where it was."""

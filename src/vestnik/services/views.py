@@ -50,6 +50,17 @@ class View:
         """When it went through here, or should have."""
         return [one for one in self.sightings if one["fate"] in ("", "dropped")]
 
+    @property
+    def replays(self) -> list[dict[str, Any]]:
+        """When it came from where it is stored."""
+        return [one for one in self.sightings if one["fate"] == "replayed" and one["sender"] != self.broker]
+
+    @property
+    def lost(self) -> list[tuple[str, float]]:
+        """The neighbours whose links are down, and since when."""
+        last = {node: (what, at) for at, node, what in self.links}
+        return [(node, at) for node, (what, at) in last.items() if what == "down"]
+
     def way(self, to: str) -> str | None:
         return next((near for near, far in self.behind.items() if to in far), None)
 
