@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +49,14 @@ async def test_who_subscribes_to_subscriptions_is_told_of_the_open_ones_first() 
         ]
         offers = await bus.fetch("type IS vestnik.advertisement")
         assert [(event.data["client"], event.data["filter"]) for event in offers] == [("early", "price > 0")]
+
+
+async def test_a_filter_that_is_too_long_as_text_is_told_in_plain_data() -> None:
+    long = reduce(or_, [Filter.parse(f"a{n} = {n} AND b{n} > {n}") for n in range(40)])
+    async with LocalBus() as bus, bus.client() as c, await bus.wanted("a39 = 39") as wanted:
+        await c.subscribe(long)
+        await wanted.wait(timeout=10)
+        assert [interest.filter for interest in wanted.interests] == [long]
 
 
 # --- views ---

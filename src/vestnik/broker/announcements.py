@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import asdict, replace
 
 from vestnik.broker.clients import MICROS, Client
+from vestnik.errors import FilterError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary
@@ -99,7 +100,17 @@ class Announcements:
     def _data(self, wish: Wish) -> dict[str, Any]:
         replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v}
         names = {"client": wish.client, "name": wish.name, "broker": self._broker}
-        return {"filter": str(wish.filter), "replay": replay, **names}
+        return {"filter": _readable(wish.filter), "replay": replay, **names}
+
+
+def _readable(wanted: Filter) -> str | dict[str, Any]:
+    """A filter as text; in plain data where the text is beyond what is read."""
+    text = str(wanted)
+    try:
+        Filter.parse(text)
+    except FilterError:
+        return wanted.to_dict()
+    return text
 
 
 def wishes(clients: Mapping[NodeId, Client], offers: Mapping[Source, Filter]) -> Iterator[Wish]:

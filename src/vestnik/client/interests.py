@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vestnik.client.notifications import Notification
 from vestnik.client.subscriptions import Subscription
@@ -129,9 +129,9 @@ def _interest(event: Event) -> Interest:
     return Interest(data["broker"], data["client"], data["name"], event.seq or 0, wanted)
 
 
-def _filter(text: str) -> Filter:
+def _filter(data: str | dict[str, Any]) -> Filter:
     """A filter of kinds that are not known here may want anything."""
     try:
-        return Filter.parse(text)
+        return Filter.parse(data) if isinstance(data, str) else Filter.from_dict(data)
     except FilterError:
         return Filter.all()
