@@ -86,3 +86,18 @@ def test_other_values_that_mean_nothing(tmp_path: Path) -> None:
     assert "in VESTNIK_LEASE" in show(VESTNIK_LEASE="long").stderr
     assert "cannot be read" in show("--config", str(tmp_path / "none.toml")).stderr
     assert "port without a host" in show("--listen", "8021").stderr
+
+
+def test_security_and_limits_are_settings(tmp_path: Path) -> None:
+    path = tmp_path / "b.toml"
+    path.write_text('tls_cert = "c.pem"\ntls_key = "k.pem"\naccess = "access.toml"\n[limits]\nconnections = 7\n')
+    settings = found("--config", str(path), VESTNIK_ACCESS="/etc/access.toml")
+    assert settings["tls_cert"] == (str(tmp_path / "c.pem"), f"file {path}")
+    assert settings["access"] == ("/etc/access.toml", "environment VESTNIK_ACCESS")
+    assert isinstance(limits := settings["limits"][0], dict) and limits["connections"] == 7
+    assert isinstance(limits := found(VESTNIK_LIMITS="keep=3, replay=4")["limits"][0], dict)
+    assert (limits["keep"], limits["replay"], limits["connections"]) == (3, 4, 10_000)
+    assert isinstance(limits := found("--limits", "keep=5")["limits"][0], dict) and limits["keep"] == 5
+    path.write_text("[limits]\nmany = 1\n")
+    wrong = show("--config", str(path))
+    assert wrong.exit_code == 2 and "many" in wrong.stderr

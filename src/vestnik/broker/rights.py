@@ -87,7 +87,7 @@ class Rights(Struct, frozen=True, kw_only=True):
             allowed = "nothing" if bound == NOTHING else str(bound)
             return Malformed(f"there is no right to {right} it: {allowed} is allowed", request=message.request)
         changed: dict[str, Any] = {"filter": narrow}
-        return message if narrow is message.filter else replace(message, **changed)
+        return message if narrow == message.filter else replace(message, **changed)
 
 
 @lru_cache(maxsize=4096)
