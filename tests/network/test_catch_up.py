@@ -10,6 +10,7 @@ import pytest
 
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
+from vestnik.errors import InvalidSetting
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 
@@ -190,3 +191,31 @@ async def test_what_is_settled_is_known_everywhere(tmp_path: Path) -> None:
             subscription = await c.subscribe(f"price = {price}", settled=True)
             await p.publish(quote(price))
             assert await taken(subscription, 1) == [price]
+
+
+async def test_a_neighbour_that_does_not_read_is_parted_from_and_catches_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.host.MOST_WAITING", 2_000_000)
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1) as p, client(b2) as c:
+        await met(b1, b2)
+        subscription = await c.subscribe("price > 0", settled=True)
+        stopped, reader = b1.host._ends["b2"], b2.host._ends["b1"]
+        reader.pause()
+        price = 0
+        while b1.host._ends.get("b2") is stopped:
+            price += 1
+            await p.publish(Event("t", {"price": price, "text": "x" * 100_000}))
+        reader.resume()
+        assert await taken(subscription, price) == list(range(1, price + 1))
+
+
+async def test_what_is_old_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.store.RETAIN_EVERY", 0.05)
+    async with broker(data=tmp_path, retain_age=0.4) as b, client(b) as c:
+        await c.publish(quote(1))
+        async with asyncio.timeout(20):
+            while await c.fetch("price > 0"):
+                await asyncio.sleep(0.05)
+        await c.publish(quote(2))
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [2]
+    with pytest.raises(InvalidSetting, match="retain_size"):
+        broker(data=tmp_path, retain_size=5)

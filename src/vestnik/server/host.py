@@ -74,6 +74,8 @@ LATEST_TICK: Final = 5.0
 """Seconds after which the core is told that time has passed, whatever it asked for."""
 BEAT = 15.0
 """Seconds in which everybody has to be heard from."""
+MOST_WAITING = 64 * 1024 * 1024
+"""Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
 FOREVER: Final = float("inf")
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
@@ -143,6 +145,7 @@ class BrokerHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
+        self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._quiet: set[End] = set()  # who was not heard since the last beat
         self._pulse = self._loop.call_later(BEAT, self._beat)
         self._take(Tick(store.position), core.name)
@@ -232,6 +235,9 @@ class BrokerHost:
         touched, self._touched = self._touched, {}
         for end in touched:
             end.flush()
+            if end in self._congested and end.waiting > MOST_WAITING:
+                reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
+                self._refuse(end, "slow", reason)
 
     def _wake(self, at: float) -> None:
         if at < self._alarm_at:
@@ -289,6 +295,7 @@ class BrokerHost:
         self._flush()
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
+        self._congested.discard(end)
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
         if guest is not None:
@@ -302,12 +309,15 @@ class BrokerHost:
 
     def full(self, end: End) -> None:
         guest = self._guests.get(end)
-        if guest is not None and not guest.is_broker:
+        if guest is not None and guest.is_broker:
+            self._congested.add(end)
+        elif guest is not None:
             end.pause()  # who does not read is not read from, so that answers do not pile up
             self._do(Full(guest.name))
 
     def drained(self, end: End) -> None:
         guest = self._guests.get(end)
+        self._congested.discard(end)
         if guest is not None and not guest.is_broker:
             end.resume()
             self._do(Drained(guest.name))

@@ -14,6 +14,7 @@ from typing import Final, Self
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidSetting
+from vestnik.journal import Settings as Retention
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -75,7 +76,7 @@ class Broker:
         began = time.time_ns() // 1000
         stored: Iterable[Append] = ()
         if settings.data is not None:
-            self._journal = _journal(settings.data)
+            self._journal = _journal(settings.data, settings.retention())
             if not self._journal.recovery.is_clean:
                 self._say(str(self._journal.recovery))
             stored = self._journal.stored()
@@ -176,10 +177,10 @@ class Broker:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
 
-def _journal(folder: Path) -> JournalStore:
+def _journal(folder: Path, retention: Retention) -> JournalStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return JournalStore(folder / "journal")
+        return JournalStore(folder / "journal", retention)
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
 

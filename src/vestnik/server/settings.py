@@ -8,12 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 from vestnik.errors import InvalidSetting
+from vestnik.journal import Settings as Retention
+from vestnik.journal.settings import GIB, MIB
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.server.limits import Limits
 from vestnik.server.names import unfit_name
 from vestnik.transport.addresses import PORT, Address, is_loopback
 
 ROLES: Final = ("broker", "router")
+MICROS: Final = 1_000_000
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -21,7 +24,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
-    folder `data`; what happens it writes to the file `trace`.
+    folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds; what
+    happens it writes to the file `trace`.
 
     At `http` it also has a gateway: pages of the sites `origin` may use it, and it pushes to the hosts `sink`.
 
@@ -36,6 +40,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     advertisements: bool = False
     role: str = "broker"
     data: Path | None = None
+    retain_size: int = GIB
+    retain_count: int | None = None
+    retain_age: float | None = None
     lease: float = 60.0
     sweep: float = 5.0
     trace: Path | None = None
@@ -58,8 +65,23 @@ class Settings(Struct, frozen=True, kw_only=True):
         if unfit:
             raise InvalidSetting("name", unfit)
         self._check_security()
+        self.retention()
         if not 0 < self.sweep < self.lease < float("inf"):
             raise InvalidSetting("lease", "must be longer than sweep, and that longer than nothing")
+
+    def retention(self) -> Retention:
+        """How the journal is kept; InvalidSetting where that cannot be."""
+        if self.retain_age is not None and not self.retain_age > 0:
+            raise InvalidSetting("retain_age", f"is longer than nothing, not {self.retain_age} seconds")
+        age = None if self.retain_age is None else int(self.retain_age * MICROS)
+        segment = min(16 * MIB, max(MIB, self.retain_size // 8))
+        return Retention(
+            segment_size=segment,
+            retain_size=self.retain_size,
+            retain_count=self.retain_count,
+            retain_age=age,
+            held_size=max(4 * GIB, self.retain_size),
+        )
 
     def _check_security(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -21,6 +22,8 @@ from vestnik.wire.packing import pack, unpack
 
 TAKEN: Final = 1
 """The kind of a record that holds a client and an event that it published."""
+RETAIN_EVERY: Final = 10.0
+"""Seconds between two looks for what is too old to be kept."""
 COMMIT_WITHIN: Final = 1.0
 """Seconds after which what nobody waits for is made durable."""
 REMEMBERED: Final = 10_000
@@ -47,6 +50,9 @@ class JournalStore:
         self._later: asyncio.TimerHandle | None = None
         self._reading: set[asyncio.Task[None]] = set()
         self.recovery = self._journal.recovery
+        self._retaining: asyncio.TimerHandle | None = None
+        if self._journal.settings.retain_age is not None:
+            self._retain()
 
     @property
     def position(self) -> int:
@@ -118,6 +124,12 @@ class JournalStore:
 
         return list(recollect(what, _taken(cursor), upto, lost))
 
+    def _retain(self) -> None:
+        """Drop what is too old; all else is dropped when something is appended."""
+        with suppress(JournalFailed):
+            self._journal.retain(time.time_ns() // 1000)
+        self._retaining = asyncio.get_running_loop().call_later(RETAIN_EVERY, self._retain)
+
     def _commit_later(self) -> None:
         if self._later is None:
             self._later = asyncio.get_running_loop().call_later(COMMIT_WITHIN, self._commit_now)
@@ -127,8 +139,9 @@ class JournalStore:
         self._commit.when_committed(self._journal.last, lambda failure: None)
 
     async def close(self) -> None:
-        if self._later is not None:
-            self._later.cancel()
+        for timer in (self._later, self._retaining):
+            if timer is not None:
+                timer.cancel()
         await self._commit.close()
         await asyncio.gather(*self._reading)
         self._journal.close()

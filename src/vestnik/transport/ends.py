@@ -18,6 +18,11 @@ class End(ABC):
     certificates: frozenset[str] = frozenset()
     """The names in the certificate that the other end has shown, and that was verified."""
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that were sent and not taken by the other end."""
+        return 0
+
     @abstractmethod
     def send(self, message: Message) -> None: ...
 

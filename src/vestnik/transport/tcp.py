@@ -51,6 +51,10 @@ class TcpEnd(End, asyncio.Protocol):
         if self._transport is not None and self._is_open:
             self._transport.resume_reading()
 
+    @property
+    def waiting(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def send(self, message: Message) -> None:
         if self._is_open:
             try:
