@@ -94,7 +94,7 @@ async def test_other_ways_of_routing_are_not_joined() -> None:
         b2 = broker("b2", (b1,), routing="merging")
         b2._say = said.append
         async with b2:
-            await until(lambda: any("routes by covering, not by merging" in text for text in said))
+            await until(lambda: any("routes by covering, not by merging; that stays so" in text for text in said))
             assert b1.host.guests == [] == b2.host.guests
 
 

@@ -139,6 +139,7 @@ def test_the_command_says_why_it_cannot_start(tmp_path: Path) -> None:
         for arguments, reason in (
             (taken_port, "choose another, or 0"),
             (locked, "another"),
+            (["--listen", "127.0.0.1:0", "--data", "/proc/nowhere"], "data: /proc/nowhere cannot be used"),
             (["--listen", "x:y"], "no address"),
         ):
             done = subprocess.run(

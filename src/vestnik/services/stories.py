@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vestnik.services.views import Step, Story, View, clock, failed, names, numbers, subscription, unwanted
-
-NOWHERE = "nowhere"
+from vestnik.services.views import Step, Story, Verdict, View, clock, failed, names, numbers, subscription, unwanted
+from vestnik.services.ways import where_it_stopped
 
 
 def story(
@@ -27,8 +26,7 @@ def story(
     teller = _Teller(id, client, views, stored)
     for broker in silent:
         teller.step(broker, None, "did not answer: what happened there is not known")
-    verdict, said = teller.verdict(event)
-    return Story(id, client, verdict, said, event, tuple(teller.steps))
+    return Story(id, client, *teller.verdict(event), event, tuple(teller.steps))
 
 
 class _Teller:
@@ -42,12 +40,12 @@ class _Teller:
     def step(self, broker: str, at: float | None, said: str) -> None:
         self.steps.append(Step(broker, at, said))
 
-    def verdict(self, event: dict[str, Any] | None) -> tuple[str, str]:
+    def verdict(self, event: dict[str, Any] | None) -> Verdict:
         for broker, at in self._stored.items():
             self.step(broker, at, "it was taken and stored; what became of it then is not remembered")
         seen = {name: view for name, view in self._views.items() if view.sightings}
         if event is None or (not seen and not self._stored):
-            return "unknown-event", self._unknown()
+            return Verdict("unknown-event", self._unknown())
         origin = self._origin(seen)
         stopped = self._at_origin(origin)
         if stopped is not None:
@@ -55,7 +53,7 @@ class _Teller:
         self._tell_way(seen, origin)
         if self._client:
             return self._for_client(origin)
-        return ("journey", self._journey(seen)) if seen else ("forgotten", self._forgotten())
+        return Verdict("journey", self._journey(seen)) if seen else Verdict("forgotten", self._forgotten())
 
     # --- where it began ---
 
@@ -74,18 +72,18 @@ class _Teller:
         first = min(seen.values(), key=lambda view: view.sightings[0]["at"], default=None)
         return first or next((self._views[name] for name in self._stored if name in self._views), None)
 
-    def _at_origin(self, origin: View | None) -> tuple[str, str] | None:
+    def _at_origin(self, origin: View | None) -> Verdict | None:
         """Why it did not even leave."""
         if origin is None or not origin.sightings:
             return None
         last = origin.sightings[-1]
         if last["fate"] == "refused":
             self.step(origin.broker, last["at"], f"refused it to {last['sender']}: {last['reason']}")
-            return "refused", f"{origin.broker} refused it to {last['sender']}: {last['reason']}"
+            return Verdict("refused", f"{origin.broker} refused it to {last['sender']}: {last['reason']}")
         if last["fate"] == "held":
             until = clock(last["not_before"] / 1e6)
             self.step(origin.broker, last["at"], f"took it from {last['sender']} and holds it until {until}")
-            return "held", f"{origin.broker} holds it until {until}, its not_before"
+            return Verdict("held", f"{origin.broker} holds it until {until}, its not_before")
         return None
 
     def _tell_way(self, seen: Mapping[str, View], origin: View | None) -> None:
@@ -121,12 +119,12 @@ class _Teller:
 
     # --- for one client ---
 
-    def _for_client(self, origin: View | None) -> tuple[str, str]:
+    def _for_client(self, origin: View | None) -> Verdict:
         home = self._home()
         if home is None or home.client is None:
             known = ", ".join(self._views)
             said = f"no broker within reach ({known}) knows a client {self._client}, or has lately"
-            return "unknown-client", said + self._beyond()
+            return Verdict("unknown-client", said + self._beyond())
         for at, what in home.client["happenings"][-3:]:
             self.step(home.broker, at, f"client {self._client} {what}")
         delivered = self._delivered(home)
@@ -134,13 +132,15 @@ class _Teller:
             return delivered
         at = self._when(home, origin)
         if home.passages and home.passages[-1]["fate"] == "dropped":
-            return "expired", f"it had expired when it came to {home.broker}, at {clock(at)}"
+            return Verdict("expired", f"it had expired when it came to {home.broker}, at {clock(at)}")
         missing = self._unwanted(home, at)
         if missing is not None:
             return missing
         if home.passages:
             return self._lost(home, at)
-        return self._stopped(origin, home, at)
+        stopped, steps = where_it_stopped(self._views, origin, home, at)
+        self.steps += steps
+        return stopped
 
     def _beyond(self) -> str:
         """Where else it may be: behind links that are down."""
@@ -168,25 +168,29 @@ class _Teller:
                 return at
         return next(iter(self._stored.values()), None)
 
-    def _delivered(self, home: View) -> tuple[str, str] | None:
+    def _delivered(self, home: View) -> Verdict | None:
         sent = [(one, one["notified"][self._client]) for one in home.sightings if self._client in one["notified"]]
         if sent:
             one, pairs = sent[-1]
             replayed = ", replayed" if one["fate"] == "replayed" else ""
             said = f"it was delivered as {numbers(pairs)}{replayed}: {home.broker} sent it at {clock(one['at'])}"
-            return "delivered", said
+            return Verdict("delivered", said)
         assert home.client is not None
         waiting = [one for one in home.client["subscriptions"] if one["number"] is not None]
         if not waiting:
             return None
         given = numbers([[one["name"], one["number"]] for one in waiting])
         if not home.client["connected"]:
-            return "kept", f"it is {given}, and kept at {home.broker} until {self._client} comes back"
+            return Verdict("kept", f"it is {given}, and kept at {home.broker} until {self._client} comes back")
         if home.client["full"]:
-            return "kept", f"it is {given}, and kept at {home.broker}: {self._client} does not take what it is sent"
-        return "delivered", f"it is {given}, which {home.broker} has sent or sends when {self._client} asks for it"
+            return Verdict(
+                "kept", f"it is {given}, and kept at {home.broker}: {self._client} does not take what it is sent"
+            )
+        return Verdict(
+            "delivered", f"it is {given}, which {home.broker} has sent or sends when {self._client} asks for it"
+        )
 
-    def _unwanted(self, home: View, at: float | None) -> tuple[str, str] | None:
+    def _unwanted(self, home: View, at: float | None) -> Verdict | None:
         """Why no subscription of the client was there for it, if none was."""
         assert home.client is not None
         subscriptions, ended = home.client["subscriptions"], home.client["ended"]
@@ -203,119 +207,28 @@ class _Teller:
         if matching:
             one = min(matching, key=lambda one: float(one["since"]))
             late = f"{subscription(one)} has been there since {clock(one['since'])}, and the event was before, at"
-            return "too-late", f"{late} {clock(at)}; with a replay it would have come"
+            return Verdict("too-late", f"{late} {clock(at)}; with a replay it would have come")
         if before:
             one = before[-1]
-            return "ended", f"{subscription(one)} ended at {clock(one['at'])}, before the event: {one['reason']}"
+            return Verdict(
+                "ended", f"{subscription(one)} ended at {clock(one['at'])}, before the event: {one['reason']}"
+            )
         if not subscriptions:
-            return "no-subscription", f"{self._client} has no subscription at {home.broker}"
+            return Verdict("no-subscription", f"{self._client} has no subscription at {home.broker}")
         for one in subscriptions:
             self.step(home.broker, None, f"{subscription(one)} does not match: {failed(one)}")
         nearest = min(subscriptions, key=lambda one: len(one["failed"]))
         among = "" if len(subscriptions) == 1 else f"none of its {len(subscriptions)} subscriptions matches; nearest, "
-        return "not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}"
+        return Verdict("not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}")
 
-    def _lost(self, home: View, at: float | None) -> tuple[str, str]:
+    def _lost(self, home: View, at: float | None) -> Verdict:
         """It was wanted and here, and is not kept any more."""
         assert home.client is not None
         one = next(one for one in home.client["subscriptions"] if one["matches"])
         if one["number"] is None and one["last"] == 0:
-            return "pending", f"{subscription(one)} matches, and is just being replayed to"
+            return Verdict("pending", f"{subscription(one)} matches, and is just being replayed to")
         kept = "nothing" if one["first_kept"] is None else f"{one['first_kept']} and later"
         away = [what for when, what in home.client["happenings"] if at is not None and when <= at]
         why = f"{self._client} {away[-1]} before" if away and away[-1] != "connected" else "it was not sent"
         said = f"{subscription(one)} matched it, but {why}, and of what was kept for it only {kept} is left"
-        return "lost", f"{said}: the client is told of a gap"
-
-    # --- on the way ---
-
-    def _stopped(self, origin: View | None, home: View, at: float | None) -> tuple[str, str]:
-        """It was wanted, and did not come to the broker of the client: find where it stopped."""
-        if home.begun > (at or 0.0):
-            return (
-                "restarted",
-                f"{home.broker} was started at {clock(home.begun)}, after the event: nothing is known from before",
-            )
-        if origin is None or not origin.passages:
-            where = origin.broker if origin is not None else NOWHERE
-            return (
-                "forgotten",
-                f"it was taken at {where} at {clock(at)}, longer ago than what happened then is remembered",
-            )
-        here = origin
-        while here.broker != home.broker:
-            onward = here.way(home.broker)
-            passage = here.passages[-1]
-            if passage["fate"] == "dropped":
-                return "expired", f"it had expired when it came to {here.broker}, at {clock(passage['at'])}"
-            if onward is None:
-                return self._apart(here, home, passage)
-            if onward not in passage["onward"]:
-                return self._not_sent(here, onward, home, passage["at"])
-            beyond = self._views.get(onward)
-            if beyond is None:
-                return "unknown", f"{here.broker} sent it to {onward}, which does not answer"
-            if not beyond.passages:
-                return self._vanished(here, beyond, passage["at"])
-            here = beyond
-        return "unknown", f"it came to {home.broker}, and what became of it there is not remembered"
-
-    def _apart(self, here: View, home: View, passage: dict[str, Any]) -> tuple[str, str]:
-        return "no-way", f"there is no way from {here.broker} to {home.broker}: they are not linked"
-
-    def _vanished(self, here: View, beyond: View, at: float) -> tuple[str, str]:
-        sent = f"{here.broker} sent it to {beyond.broker} at {clock(at)}"
-        if beyond.begun > at:
-            return (
-                "restarted",
-                f"{sent}, which was started again at {clock(beyond.begun)} and remembers nothing from before",
-            )
-        if beyond.since > at:
-            return "forgotten", f"{sent}, which remembers events only since {clock(beyond.since)}"
-        broke = [when for when, node, what in here.links if node == beyond.broker and what == "down" and when >= at]
-        if broke:
-            return "lost-on-link", f"{sent}, where it did not arrive: the link broke at {clock(broke[0])}"
-        return "on-its-way", f"{sent}, where it has not arrived: it is on its way, or lost on the link"
-
-    def _not_sent(self, here: View, onward: str, home: View, at: float) -> tuple[str, str]:
-        """A broker did not send it on towards the client, although that wants it."""
-        states = [(when, what) for when, node, what in here.links if node == onward]
-        before = [what for when, what in states if when <= at]
-        if (before and before[-1] == "down") or (not before and states):
-            again = next(
-                (f", and up again at {clock(when)}" for when, what in states if when > at and what == "up"), ""
-            )
-            return (
-                "link-down",
-                f"the link from {here.broker} to {onward} was down at {clock(at)}, when the event came{again}",
-            )
-        way = here.ways.get(onward, {})
-        if way.get("wants"):
-            entry = f"{here.broker} sends such events to {onward} now, for {way['by']}"
-            return "not-yet", f"{entry}, but did not at {clock(at)}: the subscription had not come there yet"
-        return self._not_told(here, onward, home)
-
-    def _not_told(self, here: View, onward: str, home: View) -> tuple[str, str]:
-        """No subscription that matches came to a broker: find which one on the way to the client did not pass it on."""
-        nearest = unwanted(here.ways.get(onward, {}), onward)
-        self.step(here.broker, None, f"does not send such events to {onward}: {nearest}")
-        previous, name = here, onward
-        while name in self._views:
-            view = self._views[name]
-            way = view.ways.get(previous.broker, {})
-            if not way.get("asked"):
-                wanted = name == home.broker or view.ways.get(view.way(home.broker) or "", {}).get("wants")
-                if wanted and way.get("advertised") is False:
-                    said = f"{view.broker} passes subscriptions to {previous.broker} only for what is advertised there"
-                    return (
-                        "not-advertised",
-                        f"{said}, and no advertisement from there matches the event: advertise it first",
-                    )
-                if wanted:
-                    said = f"{view.broker} has not told {previous.broker} of the subscription that matches"
-                    return "not-told", f"{said}: its lease there may have ended, or it is on its way"
-            onward_from = view.way(home.broker)
-            if onward_from is None:
-                break
-            previous, name = view, onward_from
-        return "no-entry", f"{here.broker} did not send it to {onward}: {nearest}"
+        return Verdict("lost", f"{said}: the client is told of a gap")

@@ -17,6 +17,13 @@ class Step(NamedTuple):
     said: str
 
 
+class Verdict(NamedTuple):
+    """A word for programs, and a sentence for people."""
+
+    word: str
+    said: str
+
+
 class Story(Struct, frozen=True):
     """`verdict` is a word for programs, `said` a sentence for people; the steps are what it follows from."""
 

@@ -1,0 +1,144 @@
+"""Where an event stopped, from what brokers say: causes that real brokers seldom let one see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vestnik.services.stories import story
+from vestnik.services.views import Story, View
+
+LINE = ("b1", "b2", "b3")
+EVENT = {"id": "e", "source": "feed", "type": "quote"}
+MATCHING = {"name": "s", "filter": "price > 1", "matches": True, "failed": [], "since": 1.0}
+NEAREST = {"filter": "price > 9", "matches": False, "failed": [{"constraint": "price > 9", "saw": "saw 7"}]}
+
+
+def passage(at: float, sender: str, *onward: str, **more: Any) -> dict[str, Any]:
+    return {
+        "at": at, "sender": sender, "source": "feed", "taken": sender == "p", "seq": 1, "onward": list(onward),
+        "notified": {}, "fate": "", "reason": "", "not_before": None, "expires": None, **more,
+    }  # fmt: skip
+
+
+def way(*, wants: bool = True, asked: bool = True, advertised: bool | None = None) -> dict[str, Any]:
+    by = "price > 1" if wants else None
+    nearest = None if wants else NEAREST
+    return {"wants": wants, "by": by, "entries": 1, "nearest": nearest, "asked": asked, "advertised": advertised}
+
+
+def view(name: str, **said: Any) -> View:
+    """What a broker in the line says, unless it says something else."""
+    place = LINE.index(name)
+    neighbours = [LINE[n] for n in (place - 1, place + 1) if 0 <= n < len(LINE)]
+    behind = {n: [b for b in LINE if (LINE.index(b) - place) * (LINE.index(n) - place) > 0] for n in neighbours}
+    usual = {
+        "broker": name, "begun": 0.0, "since": 0.0, "sightings": [], "behind": behind, "links": [],
+        "ways": {n: way() for n in neighbours}, "client": None,
+    }  # fmt: skip
+    return View(usual | said)
+
+
+def client(**subscription: Any) -> dict[str, Any]:
+    one = MATCHING | {"last": 5, "first_kept": 4, "number": None} | subscription
+    return {"connected": True, "full": False, "subscriptions": [one], "ended": [], "happenings": [[1.0, "connected"]]}
+
+
+def told(*views: View) -> Story:
+    return story("e", "c", EVENT, {one.broker: one for one in views}, stored={})
+
+
+TAKEN = passage(10.0, "p", "b2")
+DROPPED = passage(11.0, "b1", fate="dropped", reason="expired")
+HOME = view("b3", client=client())
+CASES: dict[str, tuple[list[View], str, str]] = {
+    "lost on a link": (
+        [view("b1", sightings=[TAKEN], links=[(1.0, "b2", "up"), (11.0, "b2", "down")]), view("b2"), HOME],
+        "lost-on-link",
+        "b1 sent it to b2 at 1970-01-01T00:00:10.000Z, where it did not arrive: the link broke at 1970-01-01T00:00:11",
+    ),
+    "still on its way": ([view("b1", sightings=[TAKEN]), view("b2"), HOME], "on-its-way", "on its way, or lost"),
+    "the middle was started again": (
+        [view("b1", sightings=[TAKEN]), view("b2", begun=12.0), HOME],
+        "restarted",
+        "b2 at 1970-01-01T00:00:10.000Z, which was started again",
+    ),
+    "the middle has forgotten": (
+        [view("b1", sightings=[TAKEN]), view("b2", since=12.0), HOME],
+        "forgotten",
+        "which remembers events only since 1970-01-01T00:00:12.000Z",
+    ),
+    "the client's broker was started later": (
+        [view("b1", sightings=[TAKEN]), view("b2"), view("b3", client=client(), begun=12.0)],
+        "restarted",
+        "b3 was started at 1970-01-01T00:00:12.000Z, after the event",
+    ),
+    "the link was down": (
+        [
+            view("b1", sightings=[passage(10.0, "p")], links=[(9.0, "b2", "down"), (11.0, "b2", "up")]),
+            view("b2"),
+            HOME,
+        ],
+        "link-down",
+        "the link from b1 to b2 was down at 1970-01-01T00:00:10.000Z, when the event came, and up again at",
+    ),
+    "the subscription had not come there": (
+        [view("b1", sightings=[passage(10.0, "p")]), view("b2"), HOME],
+        "not-yet",
+        "b1 sends such events to b2 now, for price > 1, but did not at",
+    ),
+    "expired on the way": (
+        [view("b1", sightings=[TAKEN]), view("b2", sightings=[DROPPED]), HOME],
+        "expired",
+        "it had expired when it came to b2",
+    ),
+    "nobody told the broker before": (
+        [
+            view("b1", sightings=[passage(10.0, "p")], ways={"b2": way(wants=False)}),
+            view("b2", ways={"b1": way(asked=False), "b3": way()}),
+            HOME,
+        ],
+        "not-told",
+        "b2 has not told b1 of the subscription that matches",
+    ),
+    "nothing was advertised": (
+        [
+            view("b1", sightings=[passage(10.0, "p")], ways={"b2": way(wants=False)}),
+            view("b2", ways={"b1": way(asked=False, advertised=False), "b3": way()}),
+            HOME,
+        ],
+        "not-advertised",
+        "b2 passes subscriptions to b1 only for what is advertised there",
+    ),
+    "no entry, and nobody knows why": (
+        [view("b1", sightings=[passage(10.0, "p")], ways={"b2": way(wants=False)}), view("b2"), HOME],
+        "no-entry",
+        "b1 did not send it to b2: its one entry, price > 9, fails at price > 9 (saw 7)",
+    ),
+    "no way": (
+        [view("b1", sightings=[TAKEN], behind={"b2": ["b2"]}), view("b2"), HOME],
+        "no-way",
+        "there is no way from b1 to b3",
+    ),
+    "who sent it on is known, who got it is silent": (
+        [view("b1", sightings=[TAKEN]), HOME],
+        "unknown",
+        "b1 sent it to b2, which does not answer",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("views", "verdict", "said"), CASES.values(), ids=CASES)
+def test_where_it_stopped(views: list[View], verdict: str, said: str) -> None:
+    found = told(*views)
+    assert (found.verdict, said in found.said) == (verdict, True), found.said
+    assert not found.is_delivered
+
+
+def test_who_does_not_answer_is_named() -> None:
+    found = story("e", None, EVENT, {"b1": view("b1", sightings=[TAKEN])}, stored={}, silent=["b9"])
+    assert found.verdict == "journey"
+    assert [step.said for step in found.steps if step.broker == "b9"] == [
+        "did not answer: what happened there is not known"
+    ]
