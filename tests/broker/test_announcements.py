@@ -150,11 +150,13 @@ def announcements() -> Announcements:
 def test_what_is_open_is_told_as_it_was(announcements: Announcements) -> None:
     wish, late = Wish(SUBSCRIPTION, "c", "s", CHEAP), Wish(SUBSCRIPTION, "c", "t", DEAR)
     announcements.made(late)
-    assert announcements.news(0.0, heard=False) == []
+    assert announcements.news(0.0, []) == []
     announcements.made(wish)
-    told = announcements.news(1.0, heard=True)
+    told = announcements.news(1.0, [ANY])
     wanted = [Filter.parse("type IS vestnik AND OVERLAPS(filter, 'price = 5')")]
     assert announcements.open(wanted, [wish, late], 2.0) == told
+    announcements.made(late)
+    assert announcements.news(2.0, [*wanted, Filter.parse("type IS vestnik.broker")]) == [], "it concerns nobody"
     everything = announcements.open([ANY], [late, wish], 3.0)
     assert [event.data["name"] for event in everything] == ["s", "t"]
     assert announcements.open([ANY], [late, wish], 4.0) == everything

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from network.worlds import broker, client, until
-from vestnik import Event, Replay
+from vestnik import Event, Filter, Replay
 from vestnik.client.factories import Producer
+from vestnik.client.subscriptions import Subscription
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 
@@ -151,3 +155,38 @@ async def test_demand_that_ended_while_the_broker_was_away_is_forgotten() -> Non
                     await wanted.wait(timeout=10)
                     made = await told.get(10)
                     assert made.gap is not None and made.event.data["filter"] == "price > 3"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_demand_is_right_whatever_links_did(seed: int) -> None:
+    """Clients subscribe, change and unsubscribe anywhere while links are cut and made; then all is known."""
+    chance = random.Random(seed)
+    async with chain() as brokers, client(brokers[0]) as maker:
+        links = [(brokers[1], read_address(brokers[0].address)), (brokers[2], read_address(brokers[1].address))]
+        wanted = await maker.wanted("price > 10")
+        clients = [await client(b).__aenter__() for b in brokers]
+        open: dict[tuple[str, str], Subscription] = {}
+        for _ in range(60):
+            match chance.choice(["open", "open", "change", "end", "cut", "heal"]):
+                case "open":
+                    made = await chance.choice(clients).subscribe(f"price = {chance.randrange(20)}")
+                    open[made._bus.name, made.name] = made
+                case "change" if open:
+                    await chance.choice(list(open.values())).change(f"price = {chance.randrange(20)}")
+                case "end" if open:
+                    await open.pop(chance.choice(list(open))).unsubscribe()
+                case "cut":
+                    b, at = chance.choice(links)
+                    b.unlink(at)
+                case "heal":
+                    b, at = chance.choice(links)
+                    b.link(at)
+            await asyncio.sleep(chance.choice([0, 0, 0.01]))
+        for b, at in links:
+            b.link(at)
+        await all_reach(brokers, 3)
+        truth = {key for key, made in open.items() if made.filter.overlaps(Filter.parse("price > 10"))}
+        await until(lambda: {(interest.client, interest.name) for interest in wanted.interests} == truth)
+        for one in clients:
+            await one.close()
+        await until(lambda: not wanted)

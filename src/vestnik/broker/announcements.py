@@ -6,16 +6,19 @@ before, the same event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from vestnik.broker.clients import MICROS, Client
 from vestnik.errors import FilterError
+from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.overlaps import Overlaps, parsed
 from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary
+from vestnik.model.spaces import DATA
 from vestnik.routing.propagation import Source
 from vestnik.wire.messages import NodeId, Subscribe
 from vestnik.wire.replays import Replay
@@ -24,6 +27,9 @@ MADE: Final = "made"
 ENDED: Final = "ended"
 JOINED: Final = "joined"
 LEFT: Final = "left"
+
+_TYPE: Final = ("type",)
+_FILTER: Final = (DATA, "filter")
 
 
 class Wish(NamedTuple):
@@ -58,13 +64,13 @@ class Announcements:
         if not asks(wish.filter):
             self._news.append((wish, ENDED))
 
-    def news(self, now: float, *, heard: bool) -> list[Event]:
-        """What is to be told since the last time, if anybody hears it."""
+    def news(self, now: float, hearing: Sequence[Filter]) -> list[Event]:
+        """What is to be told since the last time, and concerns anybody who is hearing."""
         news, self._news = self._news, []
         found: list[Event] = []
         for wish, verb in news:
             self._told.pop(wish.key, None)
-            if heard:
+            if any(concerns(one, wish) for one in hearing):
                 found.append(self._first(wish, now) if verb == MADE else self._event(wish, ENDED, now))
         return found
 
@@ -73,7 +79,8 @@ class Announcements:
         asked = [one for one in wanted if asks(one)]
         if not asked:
             return []
-        events = [self._again(wish, now) for wish in wishes if not asks(wish.filter)]
+        concerned = [wish for wish in wishes if any(concerns(one, wish) for one in asked)]
+        events = [self._again(wish, now) for wish in concerned if not asks(wish.filter)]
         return sorted([e for e in events if any(one.matches(e) for one in asked)], key=lambda event: event.seq or 0)
 
     def changes(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Event]:
@@ -103,11 +110,24 @@ class Announcements:
         return {"filter": _readable(wish.filter), "replay": replay, **names}
 
 
+def concerns(asked: Filter, wish: Wish) -> bool:
+    """Whether somebody who asks for announcements may get one about a wish: a quick look, before there is an event."""
+    return any(_may_hold(box, wish) for box in asked.region.boxes)
+
+
+def _may_hold(box: Box, wish: Wish) -> bool:
+    types = dict(box.sets).get(_TYPE)
+    if types is not None and not any(types.contains(f"{wish.type}.{verb}") for verb in (MADE, ENDED)):
+        return False
+    overlaps = [atom for path, atom, holds in box.literals if holds and path == _FILTER and atom.kind == Overlaps.name]
+    return all(parsed(atom.literals[0]).overlaps(wish.filter) for atom in overlaps)
+
+
 def _readable(wanted: Filter) -> str | dict[str, Any]:
     """A filter as text; in plain data where the text is beyond what is read."""
     text = str(wanted)
     try:
-        Filter.parse(text)
+        parsed(text)
     except FilterError:
         return wanted.to_dict()
     return text

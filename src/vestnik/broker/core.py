@@ -174,7 +174,7 @@ class BrokerCore:
 
     def _met(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Effect]:
         """Local clients may want to know who came within reach and who is not any more; others see it themselves."""
-        if self._announcements is None or not self.router.is_heard:
+        if self._announcements is None or not self.router.hearing:
             return []
         events = self._announcements.changes(before, after, now)
         routed = self._outlet.route(Forward(tuple(events)), self.name, now) if events else []
@@ -214,7 +214,7 @@ class BrokerCore:
         """What neighbours have to know, and then what is announced of it: who hears of it can be answered."""
         effects: list[Effect] = [Send(neighbour, message) for neighbour, message in self.router.flush(now)]
         if self._announcements is not None:
-            news = self._announcements.news(now, heard=self.router.is_heard)
+            news = self._announcements.news(now, self.router.hearing)
             effects += self._outlet.route(Forward(tuple(news)), self.name, now) if news else []
         return effects
 

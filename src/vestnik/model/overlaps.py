@@ -24,25 +24,26 @@ class Overlaps(ConstraintKind):
         if len(literals) != 1 or not isinstance(literals[0], str):
             raise ValueError("one filter in single quotes")
         try:
-            _parsed(literals[0])
+            parsed(literals[0])
         except FilterError as error:
             reason, *_ = str(error).splitlines()
             raise ValueError(f"a filter in single quotes ({reason})") from None
 
     def matches(self, value: Any, *literals: Any) -> bool:
         try:
-            found = _parsed(value) if isinstance(value, str) else Filter.from_dict(value)
+            found = parsed(value) if isinstance(value, str) else Filter.from_dict(value)
         except FilterError:
             return False
-        return _parsed(literals[0]).overlaps(found)
+        return parsed(literals[0]).overlaps(found)
 
     def covers(self, wide: Literals, narrow: Literals) -> bool:
-        return _parsed(wide[0]).covers(_parsed(narrow[0]))
+        return parsed(wide[0]).covers(parsed(narrow[0]))
 
     def overlaps(self, one: Literals, other: Literals) -> bool:
-        return bool(_parsed(one[0]).region) and bool(_parsed(other[0]).region)
+        return bool(parsed(one[0]).region) and bool(parsed(other[0]).region)
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: Any) -> Filter:
+def parsed(text: Any) -> Filter:
+    """As Filter.parse; what is asked about again and again is read once."""
     return Filter.parse(text)

@@ -54,9 +54,9 @@ class Router:
         return neighbour in self._flooded
 
     @property
-    def is_heard(self) -> bool:
-        """Whether somebody may get events of the infrastructure."""
-        return bool(self.subscriptions.reserved or self._flooded)
+    def hearing(self) -> list[Filter]:
+        """The filters by which somebody gets events of the infrastructure."""
+        return [*(entry.filter for entry in self.subscriptions.reserved), *([Filter.all()] if self._flooded else ())]
 
     def subscribe(self, source: Source, wanted: Filter, expiry: float) -> None:
         """A local client subscribes, or renews its subscription."""
