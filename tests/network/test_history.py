@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from network.worlds import broker, client, quote, taken, until
-from vestnik import Event, Filter, History, Replay
+from vestnik import Event, Filter, History, LocalBus, Replay
 from vestnik.client.services import ServiceBus
 from vestnik.errors import InvalidSetting, Unreachable
 from vestnik.server.history import SPARE, Bounds, HistoryStore, Shelf
@@ -71,6 +71,13 @@ async def test_a_history_is_no_reason_to_produce() -> None:
         await p.publish(quote(1))
         await until(lambda: prices(history) == [1])
         assert not wanted and other.try_get() is None
+
+
+async def test_a_history_without_sockets() -> None:
+    async with LocalBus() as bus, History("price > 0", join=bus, last=2) as history:
+        await bus.publish_many([quote(price) for price in range(1, 5)])
+        await until(lambda: prices(history) == [3, 4])
+        assert len(await bus.fetch("price > 0")) == 4
 
 
 async def test_a_history_without_a_broker() -> None:

@@ -16,7 +16,7 @@ from vestnik.model.reserved import ordinary
 from vestnik.server.history import MOST, Bounds, HistoryStore
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
-from vestnik.services.local import within
+from vestnik.services.local import HERE, LocalBus, within
 from vestnik.transport.addresses import read_address
 from vestnik.wire.replays import Replay
 
@@ -24,7 +24,8 @@ LOOK_EVERY: Final = 0.01
 
 
 class History:
-    """Enter it to let it run. It is a broker of its own, a neighbour of the one at `join`; nobody else is its client.
+    """Enter it to let it run. It is a broker of its own, and nobody else is its client. `join` is where the broker is
+    that it is a neighbour of, or a LocalBus that was entered.
 
     It keeps the `last` events that are wanted, those of the last `age` seconds, the latest by the value of a path;
     together, what all allow. An event that matches `purge` ends all that was kept before. With a folder `data` it goes
@@ -37,7 +38,7 @@ class History:
         self,
         wanted: Filter | str,
         *,
-        join: str | None = None,
+        join: str | LocalBus | None = None,
         name: str | None = None,
         last: int = MOST,
         age: float | None = None,
@@ -55,12 +56,15 @@ class History:
         ends = None if purge is None else ordinary(_filter(purge))
         self._asked = self.filter if ends is None else self.filter | ends
         self._bounds = Bounds(last=last, age=age, latest_by=latest_by, purge=ends)
-        self._at = read_address(join or default_url())
+        self._local = join if isinstance(join, LocalBus) else None
+        at = None if isinstance(join, LocalBus) else read_address(join or default_url())
+        self._at = HERE if at is None else str(at)
+        self._link: asyncio.Task[object] | None = None
         self._data = data
         self._timeout = timeout
         self._settings = Settings(
             name=name or f"history-{secrets.token_hex(8)}",
-            join=(self._at,),
+            join=() if at is None else (at,),
             routing=routing,
             advertisements=advertisements,
             tls_cert=tls_cert,
@@ -73,19 +77,26 @@ class History:
         self._broker = Broker(self._settings, listens=False, history=self._store)
         await self._broker.__aenter__()
         try:
+            if self._local is not None:
+                self._link = asyncio.create_task(self._broker.host.greet(self._local.reached_by(self._broker.host)))
             await self._linked()
             self._client = within(self._broker, name=f"{self._settings.name}-client")
             await self._client.__aenter__()
             replay = Replay(last=self._bounds.last, latest_by=self._bounds.latest_by)
             await self._client.subscribe(self._asked, self._take, queue=10_000, replay=replay)
         except BaseException:
-            await self._broker.__aexit__()
+            await self._stop()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.close()
+        await self._stop()
+
+    async def _stop(self) -> None:
         await self._broker.__aexit__()
+        if self._link is not None:
+            await self._link
 
     @property
     def events(self) -> list[Event]:
@@ -102,7 +113,7 @@ class History:
                 while len(self._broker.host.core.surroundings.positions) < 2:
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
-            raise Unreachable(str(self._at), f"no answer in {self._timeout:g} seconds") from None
+            raise Unreachable(self._at, f"no answer in {self._timeout:g} seconds") from None
 
 
 def _filter(given: Filter | str) -> Filter:

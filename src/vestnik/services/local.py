@@ -50,6 +50,10 @@ class LocalBus(ServiceBus):
         """Another client of the same broker, for `async with`."""
         return within(self._broker, name=name)
 
+    def reached_by(self, other: Receiver) -> End:
+        """A new connection to its broker: the end of the other."""
+        return pair(other, self._broker.host, ("a neighbour in this process", self._broker.settings.name))[0]
+
     async def __aenter__(self) -> Self:
         await self._broker.__aenter__()
         try:
