@@ -127,7 +127,8 @@ class InvalidAddress(VestnikError):
     def __init__(self, text: str, reason: str) -> None:
         self.text = text
         self.reason = reason
-        super().__init__(f"{text!r} is no address: {reason}; expected vestnik://HOST:PORT or HOST:PORT")
+        expected = "expected vestnik://HOST:PORT, vestniks://HOST:PORT for TLS, or HOST:PORT"
+        super().__init__(f"{text!r} is no address: {reason}; {expected}")
 
 
 class InvalidAccess(VestnikError):

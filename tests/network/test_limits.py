@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -166,6 +167,13 @@ async def test_who_does_not_read_is_not_read_from() -> None:
         writer.transport.abort()
         await until(lambda: len(b.host.guests) == 1)
         del reader
+
+
+async def test_what_is_sent_goes_out_at_once() -> None:
+    async with broker() as b, client(b):
+        (end,) = b.host._guests
+        accepted = end._transport.get_extra_info("socket")  # type: ignore[attr-defined]
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_a_connection_that_is_closed_ends_though_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import vestnik
 from network.security import Authority, access_file, secure_broker, secure_client
 from network.test_brokers import talk
 from network.worlds import broker, client, quote, taken, until
-from vestnik import Event, Filter, Replay
+from vestnik import Event, Filter, LocalBus, Replay
 from vestnik.errors import InvalidAccess, InvalidSetting, NotAccepted, TurnedAway, Unreachable, Untrusted
 from vestnik.server.limits import Limits
 from vestnik.server.process import Broker
@@ -339,6 +339,17 @@ async def test_a_client_that_says_it_is_a_broker_is_sent_away(authority: Authori
             writer.close()
             assert isinstance(said, Goodbye) and said.code == "rights" and shown in said.reason
         assert b.host.guests == []
+
+
+async def test_a_broker_inside_a_program_shows_its_certificate(authority: Authority, access: Path) -> None:
+    papers = authority.issue("b2")
+    async with secure_broker("b1", authority, access) as b1:
+        local = LocalBus(join=b1.address, broker="b2", tls_cert=papers.cert, tls_key=papers.key, tls_ca=authority.file)
+        async with local as bus, secure_client(b1, authority, token=TOKENS["admin"]) as p:
+            subscription = await bus.subscribe("price > 0")
+            await until(lambda: len(b1.host.core.router.subscriptions) == 1)
+            await p.publish(quote(1))
+            assert await taken(subscription, 1) == [1]
 
 
 async def test_a_broker_does_not_link_with_one_that_it_does_not_know(authority: Authority, access: Path) -> None:

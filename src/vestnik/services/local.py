@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 from typing import Self
 
 from vestnik.client.services import ServiceBus
@@ -28,7 +29,8 @@ def within(broker: Broker, *, name: str | None = None, token: str | None = None)
 class LocalBus(ServiceBus):
     """A client of a broker of its own, for one process or for tests; `client` gives it further clients.
 
-    With `join`, the address of a broker elsewhere, the two are neighbours, and events go to and fro.
+    With `join`, the address of a broker elsewhere, the two are neighbours, and events go to and fro. That one may want
+    to know it by a certificate, which is for the name `broker`.
     """
 
     def __init__(
@@ -38,11 +40,21 @@ class LocalBus(ServiceBus):
         join: str | None = None,
         routing: str = "merging",
         advertisements: bool = False,
+        broker: str | None = None,
+        tls_cert: Path | None = None,
+        tls_key: Path | None = None,
+        tls_ca: Path | None = None,
     ) -> None:
         super().__init__(self._reach, HERE, name=name)
         neighbours: tuple[Address, ...] = () if join is None else (read_address(join),)
         settings = Settings(
-            name=f"local-{secrets.token_hex(8)}", join=neighbours, routing=routing, advertisements=advertisements
+            name=broker or f"local-{secrets.token_hex(8)}",
+            join=neighbours,
+            routing=routing,
+            advertisements=advertisements,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            tls_ca=tls_ca,
         )
         self._broker = Broker(settings, listens=False)
 

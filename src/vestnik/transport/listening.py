@@ -44,8 +44,8 @@ class Listener:
         found = await _addresses(host, port)
         sockets: list[socket.socket] = []
         try:
-            for family, _, _, _, address in dict.fromkeys(found):
-                sockets.append(_bound(family, (address[0], port or _port(sockets), *address[2:])))
+            for family, _, protocol, _, address in dict.fromkeys(found):
+                sockets.append(_bound(family, protocol, (address[0], port or _port(sockets), *address[2:])))
         except OSError:
             for one in sockets:
                 one.close()
@@ -101,8 +101,8 @@ async def _addresses(host: str, port: int) -> Sequence[_Found]:
         return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-def _bound(family: int, address: tuple[str | int, ...]) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_STREAM)
+def _bound(family: int, protocol: int, address: tuple[str | int, ...]) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM, protocol)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
