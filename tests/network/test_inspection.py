@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from network.worlds import broker, client, quote, taken, until
@@ -36,6 +39,25 @@ async def test_questions_that_cannot_be_answered() -> None:
             await c.inspect("clients", size=3)
         with pytest.raises(NotAccepted, match="port without a host"):
             await c.inspect("link.add", address="8021")
+
+
+async def test_who_asks_again_while_it_is_being_answered_is_answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = 0, asyncio.Event()
+    monkeypatch.setattr("vestnik.session.session.PATIENCE", 0.05)
+    async with broker("b1") as b1, client(b1) as c:
+
+        async def slowly(about: dict[str, Any]) -> str:
+            nonlocal begun
+            begun += 1
+            await go_on.wait()
+            return "done"
+
+        b1.host._desk._answers["slow"] = slowly
+        asking = asyncio.create_task(c.inspect("slow"))
+        await until(lambda: begun == 1)
+        await asyncio.sleep(0.3)
+        go_on.set()
+        assert await asking == "done" and begun == 1
 
 
 async def test_links_are_made_and_ended_while_brokers_run() -> None:

@@ -62,20 +62,14 @@ async def _watch(bus: Bus) -> None:
             click.echo(f"vestnik: the broker at {bus.address} {state}", err=True)
 
 
-async def answer(bus: Bus, kind: str, to: str = "", **about: Any) -> Any:
+def ask(url: str | None, kind: str, to: str = "", *, patience: float = PATIENCE, **about: Any) -> Any:
     """What a broker says; Refused where it says nothing for too long."""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return await bus.inspect(kind, to, **about)
-    except TimeoutError:
-        raise Refused(f"{to or 'the broker'} has not answered for {PATIENCE:g} seconds") from None
-
-
-def ask(url: str | None, kind: str, to: str = "", **about: Any) -> Any:
-    """One question to one broker."""
 
     async def asking() -> Any:
-        async with connected(url) as bus:
-            return await answer(bus, kind, to, **about)
+        async with connected(url) as bus, asyncio.timeout(patience):
+            return await bus.inspect(kind, to, **about)
 
-    return run(asking())
+    try:
+        return run(asking())
+    except TimeoutError:
+        raise Refused(f"{to or 'the broker'} has not answered for {patience:g} seconds") from None

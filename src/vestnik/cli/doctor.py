@@ -28,6 +28,8 @@ NOT_BEFORE = 1_700_000_000
 """A clock that shows less than this was never set."""
 SLOW = 0.02
 """Seconds of a sync of the disk above which durable publishing is slow."""
+SKEWED = 1.0
+"""Seconds between clocks above which events seem to expire early or late."""
 EXTRAS = {
     "fast": ("numba", "numpy", "pyarrow"),
     "web": ("starlette", "uvicorn", "websockets", "prometheus_client"),

@@ -16,6 +16,8 @@ from vestnik.model.times import format_rfc3339
 from vestnik.server.desk import history
 from vestnik.server.store import JournalStore
 
+PATIENCE = 600.0
+"""Seconds: all that is stored is read."""
 TYPES = 20
 """That are printed for people."""
 
@@ -28,7 +30,7 @@ TYPES = 20
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(url: str | None, to: str, data: Path | None, as_json: bool) -> None:
     """Say what a broker has stored: how many events, from when to when, of which types."""
-    found = ask(url, "history", to) if data is None else run(_offline(data))
+    found = ask(url, "history", to, patience=PATIENCE) if data is None else run(_offline(data))
     if as_json:
         echo_json(found)
     else:

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias
@@ -76,7 +77,7 @@ class Desk:
         return await self._answers[kind](about)
 
     async def _status(self, about: dict[str, Any]) -> Any:
-        return inspection.status(self._core, self._chronicle)
+        return {**inspection.status(self._core, self._chronicle), "now": time.time()}
 
     async def _clients(self, about: dict[str, Any]) -> Any:
         return inspection.clients(self._core, **about)
@@ -107,9 +108,9 @@ def history(taken: Taken) -> dict[str, Any]:
     times: list[int] = []
     types: Counter[str] = Counter()
     sources: set[str] = set()
-    for time, event in taken:
+    for at, event in taken:
         if event.seq is not None:
-            times = [*times[:1], time]
+            times = [*times[:1], at]
             types[event.type] += 1
             sources.add(event.source)
     return {
@@ -123,5 +124,5 @@ def history(taken: Taken) -> dict[str, Any]:
 
 def with_id(taken: Taken, id: str) -> list[dict[str, Any]]:
     """The last events with this id, each with the time at which it was stored."""
-    found = deque(((time, event) for time, event in taken if event.id == id and event.seq is not None), maxlen=FOUND)
-    return [{"at": time / 1e6, "event": to_cloudevent(event)} for time, event in found]
+    found = deque(((at, event) for at, event in taken if event.id == id and event.seq is not None), maxlen=FOUND)
+    return [{"at": at / 1e6, "event": to_cloudevent(event)} for at, event in found]

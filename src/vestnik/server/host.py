@@ -143,6 +143,7 @@ class BrokerHost:
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._tasks: set[asyncio.Task[None]] = set()
+        self._consulting: list[Consult] = []  # what is being answered
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
@@ -195,7 +196,8 @@ class BrokerHost:
                 self._store.append(effect, self._stored)
             case Read():
                 self._store.recall(effect.recall, lambda found: self._do(Past(effect, found)))
-            case Consult():
+            case Consult() if effect not in self._consulting:  # who waits for an answer asks again
+                self._consulting.append(effect)
                 self._begin(self._consult(effect))
             case Wake(at):
                 self._wake(at)
@@ -221,6 +223,8 @@ class BrokerHost:
             data, reason = None, str(error)
         except (TypeError, ValueError, KeyError) as error:
             data, reason = None, f"the question {what.inquiry.kind} is not about that: {error}"
+        finally:
+            self._consulting.remove(what)
         self._do(Consulted(what, data, reason))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

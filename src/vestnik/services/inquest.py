@@ -12,6 +12,8 @@ from vestnik.services.views import Story, View
 
 PATIENCE: Final = 5.0
 """Seconds in which a broker has to answer."""
+SEARCHED_WITHIN: Final = 120.0
+"""Seconds in which it has to look through what it has stored."""
 AT_ONCE: Final = 20
 """Brokers that are asked at the same time."""
 
@@ -28,18 +30,19 @@ async def inquire(bus: Bus, id: str, *, source: str | None = None, client: str |
     event = next((view["event"] for view in views.values() if view["event"] is not None), None)
     stored: dict[str, list[dict[str, Any]]] = {}
     if event is None:
-        stored, _ = await _ask_all(bus, brokers, "stored", {"id": id})
-        stored = {
-            broker: [one for one in found if source in (None, one["event"]["source"])]
-            for broker, found in stored.items()
-        }
-        stored = {broker: found for broker, found in stored.items() if found}
-        event = next((one["event"] for found in stored.values() for one in found), None)
+        answers, silent = await _ask_all(bus, brokers, "stored", {"id": id}, SEARCHED_WITHIN)
+        stored = {broker: found for broker, answer in answers.items() if (found := _of(answer, source))}
+        event = next((found[-1]["event"] for found in stored.values()), None)
     _check_one(id, views, stored)
     if event is not None:
         views, silent = await _ask_all(bus, brokers, "event", asked | {"source": event["source"], "given": event})
     ordered = {broker: View(views[broker]) for broker in [status["broker"], *brokers] if broker in views}
     return story(id, client, event, ordered, stored={b: f[-1]["at"] for b, f in stored.items()}, silent=silent)
+
+
+def _of(found: list[dict[str, Any]], source: str | None) -> list[dict[str, Any]]:
+    """Stored events, of one source where that is said."""
+    return [one for one in found if source in (None, one["event"]["source"])]
 
 
 def _check_one(id: str, views: dict[str, Any], stored: dict[str, list[dict[str, Any]]]) -> None:
@@ -51,14 +54,16 @@ def _check_one(id: str, views: dict[str, Any], stored: dict[str, list[dict[str, 
         )
 
 
-async def _ask_all(bus: Bus, brokers: list[str], kind: str, about: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+async def _ask_all(
+    bus: Bus, brokers: list[str], kind: str, about: dict[str, Any], patience: float = PATIENCE
+) -> tuple[dict[str, Any], list[str]]:
     """What each broker answers, and who does not."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def ask(broker: str) -> Any:
         async with gate:
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(patience):
                     return await bus.inspect(kind, broker, **about)
             except (TimeoutError, NotAccepted):
                 return None
