@@ -36,8 +36,11 @@ async def all_reach(brokers: list[Broker], count: int) -> None:
     await until(lambda: all(len(b.host.core.surroundings.positions) == count for b in brokers))
 
 
-async def test_the_open_ones_of_all_brokers_are_told() -> None:
-    async with chain() as (a, _, c), client(a, "near") as near, client(c, "far") as far:
+@pytest.mark.parametrize("advertisements", [False, True])
+@pytest.mark.parametrize("routing", ["flooding", "simple", "identity", "covering", "merging"])
+async def test_the_open_ones_of_all_brokers_are_told(routing: str, advertisements: bool) -> None:
+    way = chain(routing=routing, advertisements=advertisements)
+    async with way as (a, _, c), client(a, "near") as near, client(c, "far") as far:
         await far.subscribe("price > 10", replay=Replay(last=3))
         await near.subscribe("price < 20")
         told = await near.subscribe("type IS vestnik.subscription AND OVERLAPS(filter, 'price = 15')")
