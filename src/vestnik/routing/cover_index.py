@@ -1,8 +1,10 @@
 """Which of many filters cover a given one, and which does it cover.
 
-Both questions are narrowed down by examples. A filter that covers F matches every event of F, so a matcher finds the
-candidates by one of them. And F matches every event of what it covers, so the examples of all members are kept by the
-values in them. The candidates are then asked by the algebra.
+Both questions are narrowed down by examples: a filter matches the example of whatever it covers. A filter *has* the keys
+of its example, the values in it and where they are; and it *asks* for keys, at least one of each choice. What covers
+another asks for what the other has, so members are kept by what they have, for the one question, and by what they ask
+for, for the other. Where that leaves many, a matcher is asked which of them match the example. The candidates are then
+asked by the algebra.
 
 The indexes that a broker has for its neighbours hold nearly the same, and the same is asked of each. They share a
 catalogue: a filter is filed there once for all of them, and what was found for one is there for the next.
@@ -11,8 +13,9 @@ catalogue: a filter is filed there once for all of them, and what was found for 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import chain, count
-from typing import Any, TypeAlias
+from functools import lru_cache
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
 from weakref import finalize
 
 from vestnik.matching import Matcher
@@ -20,20 +23,28 @@ from vestnik.matching.single.keys import key_of, single_values
 from vestnik.model.boxes import Box
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import DATA, EVENT, Path
-from vestnik.model.values import FLAG_MISSING, MISSING, ValueSet
-
-Numbers: TypeAlias = dict[int, None]
-"""Members by number, in the order in which they came."""
+from vestnik.model.values import FLAG_MISSING, MISSING
 
 Key: TypeAlias = tuple[Path, Any]
-"""A path and a value there, in an example; or ANY."""
+"""A path and a value there, or that there is ANY."""
+
+Choice: TypeAlias = tuple[Key, ...]
+"""Keys of which an event must have one."""
+
+Shelves: TypeAlias = dict[Key, dict[int, None]]
+"""Members by key, as numbers that rise in the order in which they came."""
 
 ANY = object()
-NOWHERE: Key = (), ANY
-"""Where members without an example are kept."""
+ROOT: Key = (), ANY
+"""What every example has."""
+NOWHERE: Key = (), None
+"""What filters have of which no example is found."""
 
 FEW = 16
-"""Members that are all asked: to narrow them down would cost more."""
+"""Members that are all asked: to narrow them down further would cost more."""
+
+REMEMBERED = 4096
+"""Filters whose keys are remembered: one that is new at a broker is soon new at others, and for other neighbours."""
 
 
 class CoverIndex:
@@ -75,7 +86,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._members: dict[Filter, int] = {}  # with the number of indexes that have it
-        self._examples: _Examples | None = None
+        self._filed = _Filed()
         self._wider = self._narrower = _Answers(Filter.none(), (), bool)  # to the last questions
 
     def __len__(self) -> int:
@@ -84,41 +95,29 @@ class Catalogue:
     def add(self, member: Filter) -> None:
         """One more index has a filter."""
         indexes = self._members[member] = self._members.get(member, 0) + 1
-        if indexes > 1:
-            return
-        self._wider.join(member)
-        self._narrower.join(member)
-        if self._examples is not None:
-            self._examples.add(member)
-        elif len(self._members) > FEW:
-            self._examples = _Examples(self._members)
+        if indexes == 1:
+            self._filed.add(member)
+            self._wider.join(member)
+            self._narrower.join(member)
 
     def remove(self, members: Iterable[Filter]) -> None:
         """One index less has these filters."""
-        gone: list[Filter] = []
         for member in members:
             self._members[member] -= 1
             if not self._members[member]:
                 del self._members[member]
-                gone.append(member)
-        if len(self._members) <= FEW // 2:
-            self._examples = None
-        elif self._examples is not None:
-            for member in gone:
-                self._examples.remove(member)
+                self._filed.remove(member)
 
     def covering(self, narrow: Filter) -> _Answers:
         """Which members cover `narrow`."""
         if self._wider.about is not narrow:
-            members = self._members if self._examples is None else self._examples.around(narrow)
-            self._wider = _Answers(narrow, members, lambda member: member.covers(narrow))
+            self._wider = _Answers(narrow, self._filed.around(narrow), lambda member: member.covers(narrow))
         return self._wider
 
     def covered_by(self, wide: Filter) -> _Answers:
         """Which members `wide` covers."""
         if self._narrower.about is not wide:
-            members = self._members if self._examples is None else self._examples.inside(wide)
-            self._narrower = _Answers(wide, members, wide.covers)
+            self._narrower = _Answers(wide, self._filed.inside(wide), wide.covers)
         return self._narrower
 
 
@@ -143,80 +142,105 @@ class _Answers:
                     yield candidate
 
 
-class _Examples:
-    """Members by what is in their examples."""
+class _Filed:
+    """Members by what they have and by what they ask for."""
 
-    def __init__(self, members: Iterable[Filter]) -> None:
+    def __init__(self) -> None:
         self._count = count()
-        self._numbers: dict[Filter, int] = {}
+        self._members: dict[int, Filter] = {}
+        self._places: dict[Filter, tuple[int, Choice]] = {}  # the number of a member, and what it is kept by in asking
+        self._having: Shelves = {}
+        self._asking: Shelves = {}
         self._matcher: Matcher[int] = Matcher()
-        self._by_key: dict[Key, Numbers] = {}
-        for member in members:
-            self.add(member)
+        self._unasked: dict[int, Filter] = {}  # came since the matcher was last asked, and are not in it
 
     def add(self, member: Filter) -> None:
-        number = self._numbers[member] = next(self._count)
-        self._matcher.add(number, member)
-        for key in _keys(member):
-            self._by_key.setdefault(key, {})[number] = None
+        number = next(self._count)
+        had, boxes = _keys(member)
+        asked = tuple([key for choices in boxes for key in min(choices, key=self._crowd)])
+        self._members[number] = self._unasked[number] = member
+        self._places[member] = number, asked
+        _put(self._having, had, number)
+        _put(self._asking, asked, number)
 
     def remove(self, member: Filter) -> None:
-        number = self._numbers.pop(member)
-        self._matcher.remove(number)
-        for key in _keys(member):
-            del self._by_key[key][number]
-            if not self._by_key[key]:
-                del self._by_key[key]
+        number, asked = self._places.pop(member)
+        del self._members[number]
+        _take(self._having, _keys(member).had, number)
+        _take(self._asking, asked, number)
+        if number in self._unasked:
+            del self._unasked[number]
+        else:
+            self._matcher.remove(number)
 
     def around(self, narrow: Filter) -> Iterable[Filter]:
         """Members, among them all that cover `narrow`."""
         example = narrow.example()
         if example is None:
-            return list(self._numbers)
-        return [self._matcher[number] for number in sorted(self._matcher.match(example))]
+            return self._members.values()
+        found = _among(self._asking, _keys(narrow).had)
+        if len(found) > FEW:
+            for number, member in self._unasked.items():
+                self._matcher.add(number, member)
+            self._unasked.clear()
+            found = self._matcher.match(example)
+        return [self._members[number] for number in sorted(found)]
 
     def inside(self, wide: Filter) -> Iterable[Filter]:
         """Members, among them all that `wide` covers."""
-        boxes = wide.region.boxes
-        numbers = {number for box in boxes for number in self._near(box, alone=len(boxes) == 1)}
-        numbers.update(self._by_key.get(NOWHERE, {}))
-        return [self._matcher[number] for number in sorted(numbers)]
+        boxes = _keys(wide).asked
+        nearest = [key for choices in boxes for key in min(choices, key=lambda keys: _size(self._having, keys))]
+        return [self._members[number] for number in sorted(_among(self._having, (NOWHERE, *nearest)))]
 
-    def _near(self, box: Box, *, alone: bool) -> Iterable[int]:
-        """Members, among them all whose example is in `box`, and if it is `alone`, that it covers.
-
-        A member is filed only under what it speaks of. Its example has some `type` and `priority` all the same: one
-        box that asks for these cannot cover it, several together may.
-        """
-        choices = [
-            self._at(path, values)
-            for path, values in box.sets
-            if not values.flags & FLAG_MISSING and (alone or path[0] == DATA)
-        ]
-        nearest = min(choices, key=_size, default=None)
-        if nearest is None:
-            return self._matcher
-        return chain.from_iterable(nearest)
-
-    def _at(self, path: Path, values: ValueSet) -> list[Numbers]:
-        """Members, among them all whose example has at `path` one of `values`, which must be there."""
-        keys = single_values(values)
-        if keys is None:
-            return [self._by_key.get((path, ANY), {})]
-        return [self._by_key[path, key] for key in keys if (path, key) in self._by_key]
+    def _crowd(self, choice: Choice) -> tuple[bool, int]:
+        """How many are kept by these keys already. By values, if there are any, fewer are found that do not cover."""
+        return choice[0][1] is ANY, _size(self._asking, choice)
 
 
-def _size(groups: list[Numbers]) -> int:
-    return sum(map(len, groups))
+def _put(shelves: Shelves, keys: Choice, number: int) -> None:
+    for key in keys:
+        if key in shelves:
+            shelves[key][number] = None
+        else:
+            shelves[key] = {number: None}
 
 
-def _keys(member: Filter) -> list[Key]:
-    """Where a member is found: by what is in its example at the paths that it speaks of, and above them."""
-    example = member.example()
+def _take(shelves: Shelves, keys: Choice, number: int) -> None:
+    for key in dict.fromkeys(keys):
+        del shelves[key][number]
+        if not shelves[key]:
+            del shelves[key]
+
+
+def _among(shelves: Shelves, keys: Choice) -> set[int]:
+    """The members that are kept by one of these keys."""
+    return {number for key in keys if key in shelves for number in shelves[key]}
+
+
+def _size(shelves: Shelves, keys: Choice) -> int:
+    return sum([len(shelves[key]) for key in keys if key in shelves])
+
+
+class _Keys(NamedTuple):
+    """What the example of a filter has, and the choices that each of its boxes asks for."""
+
+    had: Choice
+    asked: tuple[tuple[Choice, ...], ...]
+
+
+@lru_cache(REMEMBERED)
+def _keys(one: Filter) -> _Keys:
+    boxes = one.region.boxes
+    return _Keys(_had(one), tuple([_asked(box, alone=len(boxes) == 1) for box in boxes]))
+
+
+def _had(one: Filter) -> Choice:
+    """What is in the example at the paths that a filter speaks of, and above them."""
+    example = one.example()
     if example is None:
-        return [NOWHERE]
-    found: dict[Key, None] = {}
-    for path in [path for box in member.region.boxes for path, _ in box.sets]:
+        return (NOWHERE,)
+    found: dict[Key, None] = {ROOT: None}
+    for path in [path for box in one.region.boxes for path, _ in box.sets]:
         value = EVENT.read(example, path)
         if value is not MISSING:
             for end in range(2, len(path)):
@@ -224,4 +248,18 @@ def _keys(member: Filter) -> list[Key]:
             found[path, ANY] = None
             if not isinstance(value, dict | list):
                 found[path, key_of(value)] = None
-    return list(found)
+    return tuple(found)
+
+
+def _asked(box: Box, *, alone: bool) -> tuple[Choice, ...]:
+    """What the example of whatever is in `box`, and if it is `alone`, of whatever it covers, must have.
+
+    A filter has only what it speaks of. Its example has some `type` and `priority` all the same: one box that asks for
+    these cannot cover it, several together may.
+    """
+    choices: list[Choice] = []
+    for path, values in box.sets:
+        if not values.flags & FLAG_MISSING and (alone or path[0] == DATA):
+            singles = single_values(values)
+            choices.append(((path, ANY),) if singles is None else tuple([(path, key) for key in singles]))
+    return tuple(choices) or ((ROOT,),)
