@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vestnik.sim.kernel import Kernel
+from vestnik.sim.kernel import SELDOM, Kernel
 
 
 @given(st.lists(st.integers(0, 5)))
@@ -53,3 +57,17 @@ def test_settling_ends_at_a_time() -> None:
     kernel.at(0.0, again)
     assert not kernel.settle(10.0)
     assert kernel.now == 10.0
+
+
+@pytest.mark.parametrize("act", [lambda kernel: kernel.run(1.0), Kernel.settle], ids=["run", "settle"])
+def test_the_collector_is_left_as_it_was(act: Callable[[Kernel], object]) -> None:
+    before = gc.get_threshold()
+    kernel = Kernel()
+    seen: list[int] = []
+    kernel.at(1.0, lambda _: seen.append(gc.get_threshold()[0]))
+    act(kernel)
+    kernel.at(1.0, seen.remove, "not there")
+    with pytest.raises(ValueError, match="not in list"):
+        act(kernel)
+    assert seen == [SELDOM]
+    assert gc.get_threshold() == before

@@ -1,10 +1,10 @@
 """Which of many filters cover a given one, and which does it cover.
 
-Both questions are narrowed down by examples: a filter matches the example of whatever it covers. A filter *has* the keys
-of its example, the values in it and where they are; and it *asks* for keys, at least one of each choice. What covers
-another asks for what the other has, so members are kept by what they have, for the one question, and by what they ask
-for, for the other. Where that leaves many, a matcher is asked which of them match the example. The candidates are then
-asked by the algebra.
+Both questions are narrowed down by examples: a filter matches the example of whatever it covers. A filter *has* the
+keys of its example, the values in it and where they are. And it *asks* for keys, for one at least of each choice. What
+covers another asks for what the other has; so members are kept by what they have, for the one question, and by what
+they ask for, for the other. Where that leaves many, a matcher says which of them match the example. The candidates are
+then asked by the algebra.
 
 The indexes that a broker has for its neighbours hold nearly the same, and the same is asked of each. They share a
 catalogue: a filter is filed there once for all of them, and what was found for one is there for the next.

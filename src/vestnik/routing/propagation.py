@@ -198,8 +198,9 @@ class Propagation:
                 told |= add
                 for entry in change.remove:
                     told.pop(entry, None)
-                leased = tuple([Interest(entry.filter, entry.tag, expiry - now) for entry, expiry in add.items()])
-                updates.append((neighbour, Update(leased, tuple([Interest(*entry) for entry in change.remove]))))
+                leased = [Interest(entry.filter, entry.tag, expiry - now) for entry, expiry in add.items()]
+                ended = [Interest(entry.filter, entry.tag) for entry in change.remove]
+                updates.append((neighbour, Update(tuple(leased), tuple(ended))))
         self._pending.clear()
         self._extended.clear()
         return updates

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import NodeId
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True, gc=False, cache_hash=True):
     """A filter in a table; `tag` is empty but where a strategy keeps one entry for each subscription."""
 
     filter: Filter

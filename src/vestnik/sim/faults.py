@@ -107,7 +107,7 @@ def corrupt_clients(router: Router, garbage: Iterator[Filter], rng: Random) -> N
 def corrupt_table(router: Router, neighbour: NodeId, garbage: Iterator[Filter], rng: Random, now: float) -> None:
     """Make a table hold what a neighbour did not say, and lack what it did. Half the time nobody is told of it."""
     known = [entry for entry, sources in router.subscriptions if Source(neighbour) in sources]
-    forgotten = tuple([Interest(*entry) for entry in known if rng.random() < 0.5])
+    forgotten = tuple([Interest(entry.filter, entry.tag) for entry in known if rng.random() < 0.5])
     router.take(neighbour, AdminS(tuple(_lies(garbage, rng)), forgotten), now)
     if isinstance(router, AdvertisingRouter):
         router.take(neighbour, AdminA(tuple(_lies(garbage, rng))), now)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 Action: TypeAlias = Callable[[Any], None]
 
 FOREVER = float("inf")
+
+SELDOM = 20_000
+"""So many objects more than before are made until the first look for cycles among them, instead of some hundred."""
 
 
 class Kernel:
@@ -43,19 +48,32 @@ class Kernel:
     def run(self, until: float) -> None:
         """Do everything up to and including the time `until`, which it is afterwards."""
         heap = self._heap
-        while heap and heap[0][0] <= until:
-            time, _, action, argument = heappop(heap)
-            if time > self.now:
-                self.now = time
-            action(argument)
+        with _seldom_collected():
+            while heap and heap[0][0] <= until:
+                time, _, action, argument = heappop(heap)
+                if time > self.now:
+                    self.now = time
+                action(argument)
         self.now = max(self.now, until)
 
     def settle(self, until: float = FOREVER) -> bool:
         """Go on until nothing but timers is left, at most to the time `until`; whether that came about."""
         heap = self._heap
-        while len(heap) > self._timers and heap[0][0] <= until:
-            time, _, action, argument = heappop(heap)
-            if time > self.now:
-                self.now = time
-            action(argument)
+        with _seldom_collected():
+            while len(heap) > self._timers and heap[0][0] <= until:
+                time, _, action, argument = heappop(heap)
+                if time > self.now:
+                    self.now = time
+                action(argument)
         return self.is_quiet
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Tables only grow while a network is told things: to look through them again and again would find nothing."""
+    before = gc.get_threshold()
+    gc.set_threshold(before[0] and max(before[0], SELDOM), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

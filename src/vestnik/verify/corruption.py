@@ -64,7 +64,7 @@ def _corrupt_told(table: Propagation, neighbour: NodeId, rng: Random) -> None:
 
 def _some(table: Propagation, neighbour: NodeId, rng: Random) -> tuple[Interest, ...]:
     known = [entry for entry, sources in table if Source(neighbour) in sources]
-    return tuple([Interest(*entry) for entry in known if rng.random() < 0.3])
+    return tuple([Interest(entry.filter, entry.tag) for entry in known if rng.random() < 0.3])
 
 
 def _offers(router: Router) -> list[Propagation]:
