@@ -58,6 +58,16 @@ def test_cover_indexes_agree_with_asking_every_pair(case: Case, data: st.DataObj
     assert not len(catalogue)
 
 
+def test_boxes_may_cover_together_what_says_nothing_of_their_paths() -> None:
+    narrow = Filter.parse("x BETWEEN 1 AND 2")
+    wide = Filter.parse("type = 'example' AND x BETWEEN 1 AND 3 OR type != 'example' AND x BETWEEN 0 AND 2")
+    index = CoverIndex()
+    for member in (Filter.parse("x > 100"), narrow, wide):
+        index.add(member)
+    assert set(index.covering(narrow)) == {narrow, wide}
+    assert set(index.covered_by(wide)) == {narrow, wide}
+
+
 def test_what_an_index_had_leaves_the_catalogue_with_it() -> None:
     catalogue = Catalogue()
     stays, goes = CoverIndex(catalogue), CoverIndex(catalogue)
