@@ -132,6 +132,15 @@ async def test_what_is_kept_and_what_is_replayed(tmp_path: Path) -> None:
         assert await taken(subscription, 2) == [2, 3], "the last that may be"
 
 
+async def test_fetches_that_are_not_answered(tmp_path: Path) -> None:
+    async with broker(limits=Limits(fetches=2), data=tmp_path) as b, client(b) as c:
+        await c.publish_many([quote(1), quote(2)])
+        found = await asyncio.gather(*[c.fetch("price > 0") for _ in range(4)], return_exceptions=True)
+        refused = [one for one in found if isinstance(one, NotAccepted)]
+        assert len(refused) == 2 and "the limit fetches is 2" in str(refused[0])
+        assert len(await c.fetch("price > 0")) == 2, "the others are answered"
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

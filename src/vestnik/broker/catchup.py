@@ -111,6 +111,10 @@ class CatchUp:
         self._errands[request] = Errand(Replaying(message.replay), finish)
         return self._replay(request, message.filter, message.replay)
 
+    def under_way(self, client: NodeId) -> set[int]:
+        """The requests of a client that wait for the past."""
+        return {request.number for request in self._errands if request.node == client}
+
     def settle(self, client: NodeId, accepted: Accepted) -> list[Effect]:
         """Tell a client that something is accepted when all brokers within reach know of what was told before.
 

@@ -157,6 +157,10 @@ class BrokerCore:
 
     # --- what clients ask ---
 
+    def under_way(self, client: NodeId) -> set[int]:
+        """The requests of a client that wait for other brokers, or for the disk."""
+        return self._catch_up.under_way(client)
+
     def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
         return self._catch_up.fetch(client, message)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from vestnik.broker.clients import Client
+from vestnik.broker.core import BrokerCore
 from vestnik.server.access import Access, Identity
 from vestnik.server.limits import Limits
 from vestnik.server.names import APART, LONGEST, unfit_name
@@ -46,11 +46,11 @@ class Door:
 
     def who(self, hello: Hello, certificates: Collection[str]) -> Guest | Denied:
         """Who has said Hello, and showed a certificate with these names."""
-        unfit = unfit_name(hello.name, within="broker" if hello.is_broker else "client")
-        if unfit:
-            return Denied("name", unfit)
         if hello.is_broker:
             return self.neighbour(hello.name, certificates)
+        unfit = unfit_name(hello.name)
+        if unfit:
+            return Denied("name", unfit)
         if self._access is None:
             return Guest(hello.name, False)
         if hello.token:
@@ -65,6 +65,9 @@ class Door:
 
     def neighbour(self, name: NodeId, certificates: Collection[str]) -> Guest | Denied:
         """A broker that says so, or that was connected to."""
+        unfit = unfit_name(name, within="broker")
+        if unfit:
+            return Denied("name", unfit)
         if self._access is None:
             return Guest(name, True)
         identity = self._access.by_certificate(certificates)
@@ -93,8 +96,9 @@ class Door:
 
     # --- what clients say ---
 
-    def permitted(self, message: Message, guest: Guest, client: Client | None) -> Message:
+    def permitted(self, message: Message, guest: Guest, core: BrokerCore) -> Message:
         """What is to become of a message: itself, what of it there is a right to, or a refusal."""
+        client = core.clients.get(guest.name)
         if guest.identity is not None:
             message = guest.identity.rights.permitted(message)
         match message:
@@ -107,6 +111,9 @@ class Door:
                 wrong = self._too_many(name, client.advertisements if client else (), "advertisements")
                 return _refused(message, wrong) if wrong else message
             case Fetch():
+                open, most = core.under_way(guest.name), self.limits.fetches
+                if len(open) >= most and message.request not in open:
+                    return _refused(message, f"{len(open)} others are under way; the limit fetches is {most}")
                 return self._bounded(message)
         return message
 

@@ -329,8 +329,7 @@ class BrokerHost:
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)
         if kind in BY_CLIENTS and not guest.is_broker:
-            client = self.core.clients.get(guest.name)
-            self._take(self._door.permitted(message, guest, client), guest.name)
+            self._take(self._door.permitted(message, guest, self.core), guest.name)
         elif kind in BY_BROKERS and guest.is_broker:
             self._take(message, guest.name)
         elif kind is Ping:

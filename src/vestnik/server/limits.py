@@ -18,7 +18,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
     `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
     A client may send `message_bytes` in a message, and have `subscriptions` and as many advertisements, each with a
-    filter of `filter_boxes` and `keep` notifications that are kept, and see the last `replay` past events.
+    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events, and wait
+    for `fetches` of them at a time.
     """
 
     strangers: int = 256
@@ -30,6 +31,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     filter_boxes: int = 256
     keep: int = MOST_KEPT
     replay: int = 1_000_000
+    fetches: int = 16
 
     def __post_init__(self) -> None:
         for field in fields(self):
