@@ -40,3 +40,13 @@ def test_one_for_all_is_alone() -> None:
     assert pool.want(keys("A", "C", ALL), 2) == (["A", "B"], [ALL]) and pool.next is None
     assert pool.want(keys("A", "C"), 3) == ([], []), "it still publishes for them"
     assert pool.look(8) == ([ALL], ["A", "C"])
+
+
+def test_where_the_one_for_all_ends_by_itself_the_others_go_on() -> None:
+    pool = Pool(linger=5)
+    pool.want(keys("A"), 0)
+    assert pool.want(keys("A", ALL), 1) == (["A"], [ALL])
+    assert pool.declined(2) == ([], ["A"])
+    assert pool.want(keys("A", "B", ALL), 3) == ([], ["B"]), "it is not tried again"
+    assert pool.want(keys("A"), 4) == ([], [])
+    assert pool.want(keys(ALL), 5) == (["A", "B"], [ALL]), "now it is"

@@ -220,6 +220,21 @@ async def test_a_factory_has_a_producer_for_each_key_that_is_wanted(tmp_path: Pa
         assert factory.producers == {} and sorted(log.lines[-2:]) == ["stop A", "stop B"]
 
 
+async def test_a_factory_may_be_for_single_keys_only() -> None:
+    async with LocalBus() as bus, bus.client() as c:
+
+        @bus.factory("type IS market", key="symbol", linger=0)
+        async def produce(producer: Producer) -> None:
+            while producer.key is not None:
+                await producer.publish(trade(producer.key, 1))
+                await asyncio.sleep(0.01)
+
+        everything = await c.subscribe("TRUE")
+        await c.subscribe("symbol = 'A'")
+        assert (await everything.get(10)).event.data["symbol"] == "A"
+        assert produce.producers.keys() == {"A"}
+
+
 async def test_factories_are_chained() -> None:
     """What a producer subscribes to starts another; when nobody wants the end, all stop."""
     log: list[str] = []

@@ -183,6 +183,9 @@ class Factory:
             producer.end()
             if self.producers.get(key) is producer:
                 del self.producers[key]
+        if key is ALL and self._path is not None and self._tasks.get(key) is asyncio.current_task():
+            del self._tasks[key]
+            self._obey(self._pool.declined(time.monotonic()))
 
     async def _past(self, offered: Filter) -> list[Event]:
         try:

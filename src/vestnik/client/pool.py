@@ -18,12 +18,13 @@ class Orders(NamedTuple):
 class Pool:
     """One producer for each key that is wanted, and for `linger` seconds longer; or one for ALL.
 
-    While that one runs, there are no others: they would publish the same.
+    While that one runs, there are no others: they would publish the same. Where it ends by itself, they take over.
     """
 
     def __init__(self, linger: float) -> None:
         self._linger = linger
-        self._wanted: frozenset[Any] = frozenset()
+        self._asked: frozenset[Any] = frozenset()
+        self._is_declined = False  # the one for all has ended by itself
         self._running: set[Any] = set()
         self._leaving: dict[Any, float] = {}  # with the time at which each is stopped
 
@@ -34,8 +35,22 @@ class Pool:
 
     def want(self, keys: frozenset[Any], now: float) -> Orders:
         """These keys are wanted from now on."""
-        self._wanted = frozenset({ALL}) if ALL in keys else keys
+        self._asked = keys
+        self._is_declined = self._is_declined and ALL in keys
         return self.look(now)
+
+    def declined(self, now: float) -> Orders:
+        """The producer for all has ended by itself."""
+        self._is_declined = True
+        self._running.discard(ALL)
+        self._leaving.pop(ALL, None)
+        return self.look(now)
+
+    @property
+    def _wanted(self) -> frozenset[Any]:
+        if ALL in self._asked and not self._is_declined:
+            return frozenset({ALL})
+        return self._asked - {ALL}
 
     def look(self, now: float) -> Orders:
         """What is to be done by now."""
