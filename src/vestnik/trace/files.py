@@ -36,6 +36,13 @@ class End(NamedTuple):
     cut: bool = False
 
 
+class Line(NamedTuple):
+    """A line of a file by its number, from 1."""
+
+    number: int
+    text: bytes
+
+
 def to_lines(records: Iterable[AnyRecord]) -> Iterator[bytes]:
     """The lines of a file with these records, each with its line end."""
     yield to_line(Begin())
@@ -68,35 +75,39 @@ def parts(lines: Iterable[bytes], name: str = "trace") -> Iterator[Begin | End |
 
     Half a line at the end of a broker's trace is what it was about to write when it was killed.
     """
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, line = next(numbered, (1, b""))
-    begun = _header(line, name, number)
-    yield begun
-    open_trace: Begin | None = begun
-    values = _Values()
-    half: InvalidTrace | None = None
-    for number, line in numbered:
-        is_mark = line.startswith(MARK)
-        if half is not None and not is_mark:
-            raise half
-        half = None
-        if is_mark and open_trace is not None:
-            yield End(cut=not _is_end(line))
-        if is_mark:
-            open_trace = None if _is_end(line) else _header(line, name, number)
-            if open_trace is not None:
-                yield open_trace
+    for header, body, ended in _traces(lines):
+        begun = _header(header, name)
+        yield begun
+        yield from _records(body, name, may_be_cut=bool(begun.node) and not ended)
+        yield End(cut=not ended)
+
+
+def _traces(lines: Iterable[bytes]) -> Iterator[tuple[Line, list[Line], bool]]:
+    """The lines of each trace: its header, its records, and whether it has an end. There is one at least."""
+    header: Line | None = None
+    body: list[Line] = []
+    found = 0
+    for line in (Line(number, text) for number, text in enumerate(lines, 1) if text.strip()):
+        if header is not None and not line.text.startswith(MARK):
+            body.append(line)
             continue
-        if open_trace is None:
-            raise InvalidTrace(name, number, "expected the header of a trace, since there was an end before")
+        ended = header is not None and _is_end(line.text)
+        if header is not None:
+            yield header, body, ended
+        header, body = None if ended else line, []
+        found += 1
+    if header is not None or not found:
+        yield header or Line(1, b""), body, False
+
+
+def _records(lines: list[Line], name: str, *, may_be_cut: bool) -> Iterator[AnyRecord]:
+    values = _Values()
+    for place, (number, text) in enumerate(lines, 1):
         try:
-            yield _record(read_json(line), values.read)
+            yield _record(read_json(text), values.read)
         except (InvalidEvent, FilterError, msgspec.ValidationError) as error:
-            half = InvalidTrace(name, number, str(error))
-            if not open_trace.node or line.endswith(b"}\n"):
-                raise half from None
-    if open_trace is not None:
-        yield End(cut=True)
+            if not (may_be_cut and place == len(lines)):
+                raise InvalidTrace(name, number, str(error)) from None
 
 
 def to_plain(record: AnyRecord) -> Any:
@@ -141,9 +152,10 @@ def _is_end(line: bytes) -> bool:
     return isinstance(found, dict) and found.get("end") is True
 
 
-def _header(header: bytes, name: str, number: int) -> Begin:
+def _header(line: Line, name: str) -> Begin:
+    number, text = line
     try:
-        found = read_json(header)
+        found = read_json(text)
     except InvalidEvent as error:
         raise InvalidTrace(name, number, f"expected the header of a trace; {error}") from None
     if not isinstance(found, dict) or found.get("vestnik") != "trace":
