@@ -64,13 +64,11 @@ def test_it_ends_with_streams_and_sockets_open(number: int) -> None:
             connect(f"{url.replace('http', 'ws')}/ws", proxy=None) as ws,
             stalled(http),
         ):
-            lines = stream.iter_lines()
-            next(lines)
+            next(stream.iter_lines())
             ws.send('{"op": "subscribe", "filter": "EXISTS small"}')
             assert json.loads(ws.recv())["op"] == "accepted"
             running.send_signal(number)
             assert running.wait(20) == 0
-            assert list(lines)[-2:] == [": over", ""]
         assert running.stderr is not None
         assert "Traceback" not in running.stderr.read()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,16 @@ async def _until_last(reader: Reader) -> tuple[list[int], int]:
     return numbers, lost
 
 
+async def test_a_gateway_that_ends_ends_its_streams() -> None:
+    async with world() as here, stream(here.http, "EXISTS price") as reader:
+        here.gateway.stop()
+        with pytest.raises(EOFError):
+            await reader.next()
+        async with stream(here.http, "EXISTS price") as late:
+            with pytest.raises(EOFError):
+                await late.next()
+
+
 async def test_a_quiet_stream_has_pings() -> None:
     async with world(ping=0.02) as here, stream(here.http, "EXISTS price") as reader:
         async with asyncio.timeout(20):
@@ -215,3 +226,29 @@ async def test_who_reads_nothing_costs_a_bounded_amount_and_everything_is_accoun
         await here.bus.publish(quote(1).replace(data={"n": -1}))
         numbers, lost = await _until_last(reader)
         assert lost > 0 and len(numbers) + lost == 18_001
+
+
+async def test_a_stream_that_is_cut_again_and_again_loses_and_repeats_nothing() -> None:
+    dice = random.Random(7)
+
+    async def publish(here: World) -> None:
+        for start in range(0, 400, 4):
+            await here.bus.publish_many([quote(price) for price in range(start, start + 4)])
+            await asyncio.sleep(0)
+
+    async with world() as here:
+        found: list[int] = []
+        last = ""
+        async with stream(here.http, "EXISTS price") as reader:
+            publishing = asyncio.create_task(publish(here))
+            frame = await reader.next()
+            found, last = [frame.data["data"]["price"]], frame.id
+        while len(found) < 400:
+            async with stream(here.http, "EXISTS price", last=last) as reader:
+                for _ in range(min(dice.randrange(40), 400 - len(found))):
+                    frame = await reader.next()
+                    assert frame.name == "message"
+                    found.append(frame.data["data"]["price"])
+                    last = frame.id
+        await publishing
+        assert found == list(range(400))

@@ -102,27 +102,26 @@ class EventStream:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        over = self._streams.attach(self._stream)
+        await send(_START)
+        over = (await self._streams.attach(self._stream)).over
         writing = asyncio.create_task(self._write(send))
         ends = {writing, asyncio.create_task(_left(receive)), asyncio.create_task(over.wait())}
         connections = self._metrics.connections.labels("sse")
         connections.inc()
         try:
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            connections.dec()
-            self._streams.detach(self._stream, over)
             for task in ends:
                 task.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
-        if writing in done:
+            connections.dec()
+            self._streams.detach(self._stream)
+        if not writing.cancelled():
             writing.result()
-        if over.is_set() or writing in done:
-            await send({"type": "http.response.body", "body": b": over\n\n"})
+        await send({"type": "http.response.body", "body": b": over\n\n"})
 
     async def _write(self, send: Send) -> None:
         """Write all that comes; the end of the subscription is the last thing."""
-        await send(_START)
         opening = f"retry: {RETRY_MS}\nid: {self._stream.id}.{self._number}\n\n".encode()
         missed = self._stream.after(self._number)
         lost = b"" if self._gap is None else gap_event(self._gap)

@@ -40,14 +40,22 @@ class Sent(NamedTuple):
     gap: Gap | None
 
 
+class Reading:
+    """A connection that reads a stream: that it is to end, and that it has."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.gone = asyncio.Event()
+
+
 class Stream:
-    """A subscription of a client of its own; `reader` ends when somebody else reads, or nobody shall."""
+    """A subscription of a client of its own; one connection at a time reads it."""
 
     def __init__(self, bus: Bus, subscription: Subscription, owner: Owner, encode: Callable[[Notification], bytes]):
         self.id = secrets.token_urlsafe(12)
         self.bus = bus
         self.owner = owner
-        self.reader: asyncio.Event | None = None
+        self.reading: Reading | None = None
         self.parting: asyncio.TimerHandle | None = None
         self._subscription = subscription
         self._encode = encode
@@ -109,7 +117,7 @@ class Streams:
     def room(self) -> Iterator[None]:
         """For a further stream; one that nobody reads makes room. InvalidRequest where there is none."""
         if len(self._streams) + self._opening >= self._most:
-            unread = next((stream for stream in self._streams.values() if stream.reader is None), None)
+            unread = next((stream for stream in self._streams.values() if stream.reading is None), None)
             if unread is None:
                 raise InvalidRequest(f"{self._most:,} streams are open, and no more at a time", status=503)
             self.end(unread)
@@ -122,23 +130,25 @@ class Streams:
     def add(self, stream: Stream) -> None:
         self._streams[stream.id] = stream
 
-    def attach(self, stream: Stream) -> asyncio.Event:
-        """Begin to read; who read before ends, and so does this one when the event is set."""
-        if stream.reader is not None:
-            stream.reader.set()
+    async def attach(self, stream: Stream) -> Reading:
+        """Begin to read, when who read before has ended."""
+        while (before := stream.reading) is not None:
+            before.over.set()
+            await before.gone.wait()
         if stream.parting is not None:
             stream.parting.cancel()
-        stream.reader = over = asyncio.Event()
+        stream.reading = reading = Reading()
         if self._is_over:
-            over.set()
-        return over
+            reading.over.set()
+        return reading
 
-    def detach(self, stream: Stream, over: asyncio.Event) -> None:
+    def detach(self, stream: Stream) -> None:
         """End to read; the stream waits for another connection."""
-        if stream.reader is over:
-            stream.reader = None
-            if stream.id in self._streams:
-                stream.parting = asyncio.get_running_loop().call_later(self._lease, self.end, stream)
+        if stream.reading is not None:
+            stream.reading.gone.set()
+        stream.reading = None
+        if stream.id in self._streams:
+            stream.parting = asyncio.get_running_loop().call_later(self._lease, self.end, stream)
 
     def end(self, stream: Stream) -> None:
         """Nobody can read it any more."""
@@ -153,8 +163,8 @@ class Streams:
         """Let all who read end."""
         self._is_over = True
         for stream in self._streams.values():
-            if stream.reader is not None:
-                stream.reader.set()
+            if stream.reading is not None:
+                stream.reading.over.set()
 
     async def close(self) -> None:
         self.stop()

@@ -1,0 +1,266 @@
+"""What is said and answered on one WebSocket: the whole interface of a client."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from vestnik.client.bus import Bus
+from vestnik.client.notifications import Notification
+from vestnik.client.subscriptions import Subscription
+from vestnik.errors import InvalidEvent, InvalidRequest, TurnedAway, VestnikError
+from vestnik.gateway.bodies import read_token, read_value, replay_of, shaped
+from vestnik.gateway.encoding import Encoder
+from vestnik.gateway.http_events import Entry
+from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.publishing import publish
+from vestnik.gateway.requests import (
+    Advertise,
+    AnySaid,
+    Change,
+    Fetch,
+    Hello,
+    Name,
+    Publish,
+    Said,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+from vestnik.gateway.sessions import Connect
+from vestnik.model.events import Event
+
+LOG: Final = logging.getLogger("vestnik")
+
+IN_FLIGHT: Final = 16
+"""Publications of a connection that are not answered; while there are so many, no more is read."""
+MOST_SUBSCRIPTIONS: Final = 1000
+LONGEST_QUEUE: Final = 10_000
+MOST_FETCHED: Final = 10_000
+
+REFUSED, WENT_WRONG = 1008, 1011
+"""Why the gateway closes a WebSocket, by the numbers of RFC 6455 and its registry."""
+
+
+class Conversation:
+    """What is said and answered on one WebSocket. Requests are answered in any order, publications sent in theirs."""
+
+    def __init__(
+        self, socket: WebSocket, connect: Connect, encoder: Encoder, metrics: Metrics, patience: float
+    ) -> None:
+        self._socket = socket
+        self._connect = connect
+        self._encoder = encoder
+        self._metrics = metrics
+        self._delivered = metrics.delivered.labels("websocket")
+        self._patience = patience
+        self._bus: Bus | None = None
+        self._subscriptions: dict[str, Subscription] = {}
+        self._advertised: set[str] = set()
+        self._room = asyncio.Semaphore(IN_FLIGHT)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Until the other side leaves, or it is to end."""
+        listening = asyncio.create_task(self._listen())
+        ends: set[asyncio.Future[Any]] = {listening, self._ended}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            tasks = [listening, *self._tasks]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._bus is not None:
+                await self._bus.close()
+        if self._ended.done():
+            code, reason = self._ended.result()
+            with suppress(WebSocketDisconnect):
+                await self._socket.close(code, _short(reason))
+        elif not listening.cancelled():
+            listening.result()
+
+    def end(self, code: int, reason: str) -> None:
+        if not self._ended.done():
+            self._ended.set_result((code, reason))
+
+    async def _listen(self) -> None:
+        while (message := await self._socket.receive())["type"] != "websocket.disconnect":
+            request: Any = None
+            try:
+                text = message.get("text")
+                if text is None:
+                    raise InvalidRequest("messages are text, not bytes")
+                value = read_value(text)
+                request = _request_of(value)
+                await self._do(shaped(AnySaid, value))
+            except TurnedAway as error:
+                self.end(REFUSED, error.reason)
+            except (VestnikError, ValueError, TimeoutError) as error:
+                await self._refuse(request, error)
+
+    # --- what is asked for ---
+
+    async def _do(self, said: Said) -> None:
+        if isinstance(said, Hello):
+            await self._begin(said.token)
+            await self._accept(said)
+            return
+        bus = self._bus or await self._begin(read_token(self._socket.headers))
+        if isinstance(said, Publish):
+            await self._room.acquire()
+            self._spawn(self._publish(bus, said))
+        elif isinstance(said, Subscribe):
+            async with asyncio.timeout(self._patience):
+                made = await self._subscribe(bus, said)
+            await self._accept(said, name=made.name)
+            self._spawn(self._pump(made))
+        else:
+            async with asyncio.timeout(self._patience):
+                answer = await self._manage(bus, said)
+            await self._say({"op": "accepted", "request": said.request, **answer})
+
+    async def _begin(self, token: str | None) -> Bus:
+        if self._bus is not None:
+            raise InvalidRequest("hello is the first thing that is said, or nothing")
+        bus = self._connect(token)
+        await bus.__aenter__()
+        self._bus = bus
+        return bus
+
+    async def _manage(self, bus: Bus, said: Said) -> dict[str, object]:
+        """Do what is asked for; what there is to say about it."""
+        match said:
+            case Change(name=name, filter=wanted):
+                await self._known(name).change(wanted)
+            case Unsubscribe(name=name):
+                await self._known(name).unsubscribe()
+                self._subscriptions.pop(name, None)
+            case Advertise(filter=offered, name=asked):
+                name = await bus.advertise(offered, name=asked)
+                self._advertised.add(name)
+                return {"name": name}
+            case Unadvertise(name=name):
+                if name not in self._advertised:
+                    raise InvalidRequest(f"there is no advertisement {name}", "name")
+                await bus.unadvertise(name)
+                self._advertised.discard(name)
+            case Fetch(filter=wanted, limit=limit, since=since, latest_by=path):
+                if not 1 <= limit <= MOST_FETCHED:
+                    raise InvalidRequest(f"from 1 to {MOST_FETCHED:,}, not {limit}", "limit")
+                events = await bus.fetch(wanted, limit=limit, since=since, latest_by=path)
+                return {"events": [msgspec.Raw(self._encoder.text(event)) for event in events]}
+        return {}
+
+    def _known(self, name: str) -> Subscription:
+        try:
+            return self._subscriptions[name]
+        except KeyError:
+            raise InvalidRequest(f"there is no subscription {name}", "name") from None
+
+    async def _subscribe(self, bus: Bus, said: Subscribe) -> Subscription:
+        if len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
+            raise InvalidRequest(f"a connection has at most {MOST_SUBSCRIPTIONS:,} subscriptions")
+        if not 1 <= said.queue <= LONGEST_QUEUE:
+            raise InvalidRequest(f"from 1 to {LONGEST_QUEUE:,}, not {said.queue}", "queue")
+        replay = None if said.replay is None else replay_of(said.replay)
+        handback = msgspec.Raw(msgspec.json.encode(said.handback))
+        made = await bus.subscribe(
+            said.filter, name=said.name, queue=said.queue, overflow=said.overflow, replay=replay, handback=handback
+        )
+        self._subscriptions[made.name] = made
+        return made
+
+    async def _publish(self, bus: Bus, said: Publish) -> None:
+        entries: list[Entry] = []
+        for given in said.events:
+            try:
+                entries.append(Event.from_dict(given))
+            except InvalidEvent as error:
+                entries.append(error)
+        try:
+            with self._metrics.publish_seconds.time():
+                outcome = await publish(bus, entries, durable=said.durable)
+        except VestnikError as error:
+            await self._refuse(said.request, error)
+            return
+        finally:
+            self._room.release()
+        self._metrics.published.labels("websocket").inc(outcome.published)
+        self._metrics.refused.labels("websocket").inc(len(outcome.refused))
+        await self._accept(said, published=outcome.published, refused=outcome.refused)
+
+    # --- what is said ---
+
+    async def _pump(self, subscription: Subscription) -> None:
+        """Hand on what comes. Who does not read holds it up, and the subscription's overflow decides."""
+        try:
+            async for notification in subscription:
+                await self._notify(subscription.name, notification)
+            reason = "it was unsubscribed"
+        except TurnedAway as error:
+            self.end(WENT_WRONG, error.reason)
+            return
+        except VestnikError as error:
+            reason = str(error)
+        if self._subscriptions.get(subscription.name) is subscription:
+            del self._subscriptions[subscription.name]
+        await self._say({"op": "ended", "name": subscription.name, "reason": reason})
+
+    async def _notify(self, name: str, notification: Notification) -> None:
+        gap = notification.gap
+        await self._say(
+            {
+                "op": "event",
+                "name": name,
+                "number": notification.number,
+                "subscriptions": notification.subscriptions,
+                "replayed": notification.replayed,
+                "gap": gap,
+                "handback": notification.handback,
+                "event": msgspec.Raw(self._encoder.text(notification.event)),
+            }
+        )
+        self._delivered.inc()
+        if gap is not None:
+            self._metrics.lost.labels("websocket").inc(gap.lost or 0)
+
+    async def _accept(self, said: Said, **more: object) -> None:
+        await self._say({"op": "accepted", "request": said.request, **more})
+
+    async def _refuse(self, request: object, error: Exception) -> None:
+        reason = "the broker did not answer in time" if isinstance(error, TimeoutError) else str(error)
+        await self._say({"op": "refused", "request": request, "reason": reason})
+
+    async def _say(self, content: dict[str, object]) -> None:
+        with suppress(WebSocketDisconnect):
+            await self._socket.send_text(msgspec.json.encode(content).decode())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            LOG.error("a WebSocket is closed", exc_info=task.exception())
+            self.end(WENT_WRONG, "something went wrong in the gateway")
+
+
+def _request_of(value: object) -> Name | None:
+    """What a client calls a request, though nothing else of it may be right."""
+    name = value.get("request") if isinstance(value, dict) else None
+    return name if isinstance(name, str) or (type(name) is int and abs(name) < 2**63) else None
+
+
+def _short(reason: str) -> str:
+    """What fits into a close frame."""
+    return reason.encode()[:120].decode(errors="ignore")
