@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from gateway.webs import World, cloudevent, measured, quote, until, world
+from vestnik.gateway.conversation import IN_FLIGHT
 
 
 class Talk:
@@ -82,6 +83,19 @@ async def test_publications_keep_their_order() -> None:
             await one.say(op="publish", request=number, events=[{"type": "q", "data": {"n": number}}])
         assert {(await one.next())["request"] for _ in range(100)} == set(range(100))
         assert [(await subscription.get(10)).event.data["n"] for _ in range(100)] == list(range(100))
+
+
+async def test_while_many_publications_are_not_answered_no_more_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with world() as here, talk(here, close_timeout=0.1) as one:
+        await one.ask(op="subscribe", filter="TRUE")
+        monkeypatch.setattr(here.broker.host, "received", lambda *_: None)
+        for number in range(100):
+            await one.say(op="publish", request=number, events=[{"type": "q"}])
+        (conversation,) = here.gateway._sockets._open
+        await until(lambda: conversation._room.locked())
+        for _ in range(20):
+            await here.http.get("/healthz")
+        assert len(conversation._tasks) == 1 + IN_FLIGHT
 
 
 async def test_a_subscription_changes_and_ends() -> None:
