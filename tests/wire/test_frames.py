@@ -50,6 +50,7 @@ from vestnik.wire.messages import (
     Stored,
     Subscribe,
     Taken,
+    Took,
     Unadvertise,
     Unknown,
     Unsubscribe,
@@ -81,6 +82,7 @@ ALL: list[Message] = [
     Advertise("a", CHEAP, 60.0, request=3),
     Unadvertise("a"),
     Ask((Position("s", 2**52, 3),)),
+    Took((Position("s", 2**52, 3),)),
     Notify((Delivery(STAMPED, ((2**52, 1), (7, 2))),)),
     Answer(((7, 2),), (Delivery(QUOTE, ((7, 2),)),)),
     Last(((7, 2),)),
@@ -166,7 +168,7 @@ def test_one_wrong_event_does_not_lose_the_others() -> None:
 
 def test_a_wrong_filter_is_refused_and_no_more() -> None:
     for body, reason, request in (
-        ([33, "s", "price <", 60.0, 0, 0, 0, None, 0, [], 7], "column 8", 7),
+        ([33, "s", "price <", 60.0, 0, 0, 0, None, 0, [], False, False, 7], "column 8", 7),
         ([33, "s", "price <"], "column 8", 0),
         ([33, "s", {"boxes": 5}], "plain data", 0),
         ([35, "a", "price <", 60.0, 8], "column 8", 8),

@@ -48,9 +48,14 @@ class Subscription:
         self.kept: deque[Kept] = deque()
         self.lacks: dict[NodeId, int] = dict(message.seen)
         self.replaying: Replaying | None = None
-        self._taken = 0  # up to this number the client has all
+        self.taken = 0  # up to this number the application has taken all
         self._more = 0  # up to this number more is kept than was asked for
         self.change(message)
+
+    def goes_on_with(self, message: Subscribe) -> bool:
+        """Whether a client means this numbering: it knows it, or adopts whatever there is."""
+        is_known = self.epoch in (message.epoch, message.afresh)
+        return is_known or (message.adopts and self.filter == message.filter)
 
     def change(self, message: Subscribe) -> None:
         """What the client wants may change; the numbers go on."""
@@ -58,8 +63,13 @@ class Subscription:
         self.replay = message.replay
         self.leased = message.lease < FOREVER
         self._keep = message.keep
-        if message.epoch == self.epoch:
-            self._taken = max(self._taken, message.last)
+        self.take(message.last if message.epoch == self.epoch else 0)
+
+    def take(self, number: int) -> None:
+        """The application has taken all up to a number: they are not kept any longer."""
+        self.taken = max(self.taken, min(number, self.last))
+        while self.kept and self.kept[0].number <= self.taken:
+            self.kept.popleft()
         self._fit()
 
     def make_room(self, count: int) -> None:
@@ -68,7 +78,7 @@ class Subscription:
         self._fit()
 
     def _fit(self) -> None:
-        self.kept = deque(self.kept, maxlen=self._keep + max(0, self._more - self._taken))
+        self.kept = deque(self.kept, maxlen=self._keep + max(0, self._more - self.taken))
 
     def number(self, event: Event, place: int) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""

@@ -62,6 +62,7 @@ from vestnik.wire.messages import (
     Recalled,
     Subscribe,
     Taken,
+    Took,
     Unadvertise,
     Unsubscribe,
 )
@@ -117,6 +118,7 @@ class BrokerCore:
             Fetch: self._fetch,
             Malformed: reception.malformed,
             Ask: reception.ask,
+            Took: reception.took,
             Question: self._question,
             Consulted: self._consulted,
             LinkUp: self._neighbourhood.link_up,

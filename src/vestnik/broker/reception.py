@@ -24,6 +24,7 @@ from vestnik.wire.messages import (
     Refused,
     Request,
     Subscribe,
+    Took,
     Unadvertise,
     Unsubscribe,
 )
@@ -61,20 +62,21 @@ class Reception:
         source, lease = Source(client, name), self._granted(message.lease)
         self._router.subscribe(source, message.filter, now + lease)
         before = known.subscriptions.get(name)
-        if before is None or before.filter != message.filter or before.epoch not in (message.epoch, message.afresh):
+        goes_on = before is not None and before.goes_on_with(message)
+        if before is None or before.filter != message.filter or not goes_on:
             self._announce(SUBSCRIPTION, source, before.filter if before else None, message)
         if before is not None and before.filter != message.filter:
             self._router.unsubscribe(source, before.filter)
-        if before is None or before.epoch not in (message.epoch, message.afresh):
-            known.subscriptions[name] = Subscription(message)
-        else:
+        if before is not None and goes_on:
             before.change(message)
+        else:
+            known.subscriptions[name] = Subscription(message)
         after = known.subscriptions[name]
         effects = self._tell(now)
         if after is not before:
             effects += self._catch_up.begin(source, message.replay)
         seen = () if after.replaying or known.making_up else tuple((self._surroundings.positions | after.lacks).items())
-        accepted = Accepted(message.request, lease, after.epoch, after.last, seen)
+        accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
         if message.settled and message.request:
             return effects + self._catch_up.settle(client, accepted)
         return effects + _answer(client, message, accepted)
@@ -129,6 +131,14 @@ class Reception:
 
     def ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
         return [Send(client, answer) for answer in self.client(client).answer(message.positions, now)]
+
+    def took(self, message: Took, client: NodeId, now: float) -> list[Effect]:
+        subscriptions = self.client(client).subscriptions
+        for position in message.positions:
+            known = subscriptions.get(position.name)
+            if known is not None and known.epoch == position.epoch:
+                known.take(position.after)
+        return []
 
     def gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""

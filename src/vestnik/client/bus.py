@@ -31,6 +31,8 @@ LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
 TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
+TAKEN_EVERY: Final = 1.0
+"""Seconds after which a broker is told what a client with a name has taken."""
 QUEUE: Final = 1000
 """How many notifications of a subscription wait here, unless told otherwise."""
 KEPT: Final = 10
@@ -58,6 +60,7 @@ class Bus:
         self._answers: dict[Subject, asyncio.Future[Done]] = {}
         self._found: dict[int, asyncio.Future[Any]] = {}  # what was fetched or asked
         self._names = count(1)
+        self._telling: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -65,13 +68,23 @@ class Bus:
         except BaseException:
             await self._line.close()
             raise
+        if self._is_named:
+            self._tell_taken()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _tell_taken(self) -> None:
+        """Tell the broker now and then what need not be kept for a later life of this client."""
+        self._line.do(self._session.took({name: one.left for name, one in self._subscriptions.items()}))
+        self._telling = asyncio.get_running_loop().call_later(TAKEN_EVERY, self._tell_taken)
+
     async def close(self) -> None:
         """Leave: what was published is sent. Subscriptions end; those of a client with a name end with their lease."""
+        if self._telling is not None:
+            self._tell_taken()
+            self._telling.cancel()
         if self._line.is_up and not self._is_named:
             for subscription in list(self._subscriptions.values()):
                 self._line.do(self._session.unsubscribe(subscription.name, time.time()))
@@ -161,7 +174,7 @@ class Bus:
         self._subscriptions[name] = made
         keep, now = KEPT * max(queue, QUEUE), time.time()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
-        terms["settled"] = settled
+        terms |= {"settled": settled, "adopts": self._is_named}
         acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
             await self._ask(("subscription", name), acts)

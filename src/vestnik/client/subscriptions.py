@@ -33,6 +33,7 @@ class Subscription(AsyncIterator[Notification]):
         self._waiting = Waiting()
         self._gap: Gap | None = None
         self._is_paused = False
+        self._has_one = False  # the application has taken one and not asked for the next
         self.when_missed: Callable[[], None] | None = None  # called when something was missed, or may have been
 
     def __repr__(self) -> str:
@@ -44,6 +45,7 @@ class Subscription(AsyncIterator[Notification]):
         return self
 
     async def __anext__(self) -> Notification:
+        self._has_one = False
         return self._taken(await self._waiting.next())
 
     async def get(self, timeout: float | None = None) -> Notification:
@@ -56,6 +58,7 @@ class Subscription(AsyncIterator[Notification]):
 
     def try_get(self) -> Notification | None:
         """The next notification, if one is here."""
+        self._has_one = False
         return self._taken(self._waiting.items.popleft()) if self._waiting.items else None
 
     def fetch(self) -> list[Notification]:
@@ -65,7 +68,13 @@ class Subscription(AsyncIterator[Notification]):
             found.append(item)
         return found
 
+    @property
+    def left(self) -> int:
+        """How many came and are not done with: who asks for the next one is done with the last."""
+        return len(self._waiting.items) + self._has_one
+
     def _taken(self, item: Notification) -> Notification:
+        self._has_one = True
         if self._is_paused and len(self._waiting.items) <= self._limit // 2:
             self._is_paused = False
             self._bus.unpause(self)

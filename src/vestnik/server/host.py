@@ -63,6 +63,7 @@ from vestnik.wire.messages import (
     Recall,
     Recalled,
     Subscribe,
+    Took,
     Unadvertise,
     Unsubscribe,
     Welcome,
@@ -80,7 +81,7 @@ FOREVER: Final = float("inf")
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset(
-    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask, Question}
+    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask, Took, Question}
 )
 
 

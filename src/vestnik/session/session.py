@@ -8,7 +8,7 @@ between, since what is lost at the end leaves no gap to be seen. What is request
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
@@ -39,6 +39,7 @@ from vestnik.wire.messages import (
     Request,
     Stored,
     Subscribe,
+    Took,
     Unadvertise,
     Unknown,
     Unsubscribe,
@@ -98,14 +99,17 @@ class Session:
         checking: Checking | None = None,
         replay: Replay | None = None,
         settled: bool = False,
+        adopts: bool = False,
     ) -> list[Act]:
         """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again.
 
-        It is to be answered when the broker has it; where it is to be `settled`, when all brokers within reach do.
+        It is to be answered when the broker has it; where it is to be `settled`, when all brokers within reach do. A
+        client that lived before `adopts` what the broker kept for it.
         """
         known = self._subscriptions.get(name)
         if known is None:
             known = self._subscriptions[name] = Subscription(name, self._new_epoch())
+            known.outlives = known.adopts = adopts
             self._by_epoch[known.afresh] = known
         known.filter, known.lease, known.keep, known.replay, known.settled = wanted, lease, keep, replay, settled
         if known.checking != checking:
@@ -127,6 +131,14 @@ class Session:
         known = self._subscriptions[name]
         known.is_paused = known.was_paused = True
         self._no_longer_ask(known)
+
+    def took(self, waiting: Mapping[str, int]) -> list[Act]:
+        """Tell the broker what the application has taken: all but so many of each subscription."""
+        known = [(self._subscriptions[name], left) for name, left in waiting.items() if name in self._subscriptions]
+        positions = [
+            Position(one.name, one.epoch, one.taken) for one, left in known if one.epoch and one.acknowledge(left)
+        ]
+        return [Say(Took(tuple(positions)))] if positions else []
 
     def unpause(self, name: str, now: float) -> list[Act]:
         """Go on, with what was missed meanwhile."""
@@ -202,8 +214,8 @@ class Session:
                 return self._ask([one for one, number in known if one is not None and one.last < number], now)
             case Unknown(position):
                 return self._forgotten(position, now)
-            case Accepted(request, lease, epoch, last, seen):
-                acts = self._follow(epoch, now)
+            case Accepted(request, lease, epoch, last, seen, taken):
+                acts = self._adopt(request, epoch, taken, now) + self._follow(epoch, now)
                 if epoch in self._by_epoch:
                     self._by_epoch[epoch].sees(last, dict(seen))
                 return [*acts, *self._accepted(request, lease, now)]
@@ -217,6 +229,19 @@ class Session:
                 done = self._done(request) or [Done(Publish(()))]
                 return [Done(act.what, "", refused) for act in done if refused or act.what.request]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
+
+    def _adopt(self, request: int, epoch: int, taken: int, now: float) -> list[Act]:
+        """Where the broker goes on with a numbering from before this client's life, ask for what was not taken."""
+        asked = self._requests.get(request)
+        known = self._subscriptions.get(asked.name) if isinstance(asked, Subscribe) else None
+        if known is None or not known.adopts:
+            return []
+        known.adopts = False
+        if epoch == known.afresh or not epoch:
+            return []
+        known.adopt(epoch, taken)
+        self._by_epoch[epoch] = known
+        return self._ask([known], now)
 
     def _follow(self, epoch: int, now: float) -> list[Act]:
         """Where the broker has begun to number a subscription anew, begin too. What brokers announce is not kept."""

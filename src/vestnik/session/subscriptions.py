@@ -47,11 +47,15 @@ class Subscription:
         self.keep = 0
         self.replay: Replay | None = None
         self.settled = False
+        self.outlives = False  # whether the broker is to keep what the application has not taken for a later life
+        self.adopts = False
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
         self.closed = 0  # up to this number the broker has sent all that it has
         self.given = 0  # the last number that the application was given
+        self.taken = 0  # up to this number of the broker the application has taken all
+        self._passed = 0  # numbers that were not given to it since nothing waited for it
         self.early: dict[int, Early] = {}
         self._handed = Handed()
         self._seen: dict[str, int] = {}
@@ -82,16 +86,29 @@ class Subscription:
 
     def message(self, request: int) -> Subscribe:
         seen = tuple(sorted(self.seen.items()))
-        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, self.last, seen, self.settled
+        last = self.taken if self.outlives else self.last
+        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, last, seen, self.settled, self.adopts
         return Subscribe(self.name, self.filter, *terms, request=request)
 
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
         self.epoch, self.afresh = self.afresh, afresh
-        self.last = self.closed = 0
+        self.last = self.closed = self.taken = self._passed = 0
         self.was_paused = self.is_paused
         self._to_be_seen = None
         self.early.clear()
+
+    def adopt(self, epoch: int, taken: int) -> None:
+        """Go on with a numbering that the broker knows from an earlier life of this client."""
+        self.epoch = epoch
+        self.last = self.given = self.taken = taken
+
+    def acknowledge(self, waiting: int) -> bool:
+        """All but so many that it was given are taken by the application; whether that is news."""
+        if not waiting:
+            self._passed = 0
+        before, self.taken = self.taken, max(self.taken, self.last - waiting - self._passed)
+        return self.taken > before
 
     @property
     def has_gap(self) -> bool:
@@ -125,6 +142,7 @@ class Subscription:
         delivery = self.early.pop(self.last).delivery
         event = delivery.event
         if event is None:
+            self._passed += 1
             return [Missing(self.name, delivery.gap)]
         return (
             [Hand(event, ((self.name, self.given),), delivery.replayed)]
@@ -141,6 +159,7 @@ class Subscription:
         first = self.given + 1
         self.last += lost
         self.given += lost
+        self._passed += lost
         self.missed += 0 if self.was_paused else lost
         return [Lost(self.name, first, self.given)]
 
@@ -148,4 +167,5 @@ class Subscription:
         """Whether the application is given an event."""
         takes = self._handed.takes(event, again=again)
         self.given += takes
+        self._passed += not takes
         return takes

@@ -186,11 +186,12 @@ class Publish(Request, frozen=True, tag=32):
 class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
-    `epoch` is the numbering that the client has seen so far, up to number `last`. Where the broker knows neither it nor
-    `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with what each broker
-    took behind the position that is `seen`, or, where none is, with what is to be replayed. The last `keep`
+    `epoch` is the numbering that the client has seen so far; up to `last` it needs none again. Where the broker knows
+    neither it nor `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with what
+    each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. The last `keep`
     notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is answered when
-    all brokers know of it that are within reach.
+    all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that the broker may
+    know, and goes on with it where the filter is the same.
     """
 
     name: str
@@ -203,6 +204,7 @@ class Subscribe(Request, frozen=True, tag=33):
     last: int = 0
     seen: tuple[tuple[NodeId, int], ...] = ()
     settled: bool = False
+    adopts: bool = False
 
 
 class Unsubscribe(Request, frozen=True, tag=34):
@@ -259,6 +261,12 @@ class Ask(Message, frozen=True, tag=37):
     positions: tuple[Position, ...]
 
 
+class Took(Message, frozen=True, tag=40):
+    """The application has taken all up to these positions: they need not be kept."""
+
+    positions: tuple[Position, ...]
+
+
 # --- from a broker to its client ---
 
 
@@ -306,7 +314,7 @@ class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
     Of a subscription it names the numbering, and its last number. With all up to that, the client has `seen` all that
-    it wants of what each broker took up to a position.
+    it wants of what each broker took up to a position. Up to number `taken` its application has taken them.
     """
 
     request: int
@@ -314,6 +322,7 @@ class Accepted(Message, frozen=True, tag=67):
     epoch: int = 0
     last: int = 0
     seen: tuple[tuple[NodeId, int], ...] = ()
+    taken: int = 0
 
 
 class Refused(Message, frozen=True, tag=68):
@@ -346,7 +355,7 @@ class Stored(Message, frozen=True, tag=69):
 
 AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Reach | Publish | Subscribe
-    | Unsubscribe | Advertise | Unadvertise | Ask | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
+    | Unsubscribe | Advertise | Unadvertise | Ask | Took | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
     | Refused | Stored | Question | Report | Inquiry | Finding
 )  # fmt: skip
 """All that travels."""
