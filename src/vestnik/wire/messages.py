@@ -187,11 +187,11 @@ class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
     `epoch` is the numbering that the client has seen so far; up to `last` it needs none again. Where the broker knows
-    neither it nor `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with what
-    each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. The last `keep`
-    notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is answered when
-    all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that the broker may
-    know, and goes on with it where the filter is the same.
+    neither it nor `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with
+    what each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. The last
+    `keep` notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is
+    answered when all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that
+    the broker may know, and goes on with it where the filter is the same.
     """
 
     name: str
