@@ -22,14 +22,21 @@ def command(config: Path | None, as_json: bool, **given: Any) -> None:
     """
     found = found_settings(config, given)
     settings_of(found)
-    width = max(map(len, found))
-    values = {name: _shown(plain(value)) for name, (value, _) in found.items()}
-    widest = max(map(len, values.values()))
-    for name, (value, origin) in found.items():
-        if as_json:
+    if as_json:
+        for name, (value, origin) in found.items():
             echo_json({"setting": name, "value": plain(value), "origin": origin})
-        else:
-            click.echo(f"{name:{width}}  {values[name]:{widest}}  {origin}")
+        return
+    rows = [row for name, (value, origin) in found.items() for row in _rows(name, plain(value), origin)]
+    names, values = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
+    for name, shown, origin in rows:
+        click.echo(f"{name:{names}}  {shown:{values}}  {origin}")
+
+
+def _rows(name: str, value: object, origin: str) -> list[tuple[str, str, str]]:
+    """The lines of a setting: one, or one for each part that has a name."""
+    if isinstance(value, dict):
+        return [(f"{name}.{part}", _shown(inner), origin) for part, inner in value.items()]
+    return [(name, _shown(value), origin)]
 
 
 def _shown(value: object) -> str:
