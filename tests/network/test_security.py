@@ -226,6 +226,41 @@ async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path
             await feed.advertise("type IS news")
 
 
+async def test_rights_that_change_while_a_broker_runs(access: Path) -> None:
+    said: list[str] = []
+    b = broker(access=access)
+    b._say = said.append
+    async with (
+        b,
+        client(b, "a", token=TOKENS["admin"]) as admin,
+        client(b, "c", token=TOKENS["desk"]) as desk,
+        client(b, "r", token=TOKENS["reader"]) as reader,
+    ):
+        subscription, lost = await desk.subscribe("price > 0"), await reader.subscribe("price > 0")
+        await admin.publish(quote(1))
+        assert await taken(subscription, 1) == [1] == await taken(lost, 1)
+        text = access.read_text(encoding="utf-8")
+        access.write_text("[", encoding="utf-8")
+        b.reload()
+        assert said[-1].startswith("certificates and access stay as they were") and len(b.host.guests) == 3
+        changed = text.replace("price < 100", "price < 10").replace("[reader]", "[other]")
+        access.write_text(changed, encoding="utf-8")
+        b.reload()
+        assert [guest.name for guest in b.host.guests] == ["admin/a"] and list(b.host.core.clients) == ["admin/a"]
+        await until(lambda: any(guest.name == "desk/c" for guest in b.host.guests))
+        await until(lambda: b.host.core.clients["desk/c"].subscriptions != {})
+        await admin.publish_many([quote(50), quote(5)])
+        assert await taken(subscription, 1) == [5]
+        access.write_text(changed.split("[other]")[0], encoding="utf-8")
+        b.reload()
+        with pytest.raises(TurnedAway, match="token is not known"):
+            await admin.publish(quote(6))
+        assert [guest.name for guest in b.host.guests] == ["desk/c"]
+        with pytest.raises(TurnedAway, match="token"):
+            async for _ in lost:
+                pass
+
+
 # --- TLS ---
 
 
@@ -318,6 +353,17 @@ async def test_half_a_handshake_is_not_waited_for(
         async with asyncio.timeout(20):
             assert await reader.read() == b""
         writer.close()
+
+
+async def test_a_certificate_is_renewed_while_a_broker_runs(authority: Authority, access: Path) -> None:
+    papers = authority.issue("b1", "127.0.0.1", expired=True)
+    async with secure_broker("b1", authority, access, papers=papers) as b:
+        fresh = authority.issue("b1", "127.0.0.1")
+        papers.cert.write_bytes(fresh.cert.read_bytes())
+        papers.key.write_bytes(fresh.key.read_bytes())
+        b.reload()
+        async with secure_client(b, authority, token=TOKENS["desk"]) as c:
+            assert c.is_connected
 
 
 # --- neighbours ---

@@ -22,7 +22,7 @@ ENDS = signal.SIGTERM, signal.SIGINT
 @click.command("serve", epilog="Exit codes: 0 ended when it was told to; 2 it could not be started.")
 @settings_options
 def command(config: Path | None, **given: Any) -> None:
-    """Run a broker, until SIGTERM or Ctrl-C.
+    """Run a broker, until SIGTERM or Ctrl-C. SIGHUP lets it read certificates and the access file again.
 
     What is not given here is looked for in the environment, as VESTNIK_LISTEN for --listen, and then in the file;
     `vestnik config show` says what was found where.
@@ -36,6 +36,7 @@ async def _serve(settings: Settings) -> None:
     for number in ENDS:
         loop.add_signal_handler(number, ended.set)
     broker = Broker(settings, _say)
+    loop.add_signal_handler(signal.SIGHUP, broker.reload)
     async with broker if settings.http is None else behind_gateway(broker, settings.http, _say):
         await ended.wait()
 

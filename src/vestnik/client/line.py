@@ -232,7 +232,7 @@ class Line:
         self._changed.set()
 
     def _turned_away(self, code: str, reason: str) -> None:
-        """A broker that ends, has no room, or took this client for dead may be asked again; any other word is final."""
-        if code not in ("shutdown", "silence", "busy"):
+        """A broker may be asked again that ends, has no room, took this client for dead, or gave it other rights."""
+        if code not in ("shutdown", "silence", "busy", "access"):
             self._error = TurnedAway(self.address, code, reason)
             self._ended(self._error)

@@ -42,6 +42,13 @@ class Door:
         self._access = access
         self._inside: Counter[str] = Counter()  # connections of each identity
 
+    def admit_by(self, access: Access) -> set[str]:
+        """Who comes in from now on; the identities that are not as they were."""
+        before = {} if self._access is None else {identity.name: identity for identity in self._access.identities}
+        after = {identity.name: identity for identity in access.identities}
+        self._access = access
+        return {name for name in before | after if before.get(name) != after.get(name)}
+
     # --- who comes in ---
 
     def who(self, hello: Hello, certificates: Collection[str]) -> Guest | Denied:

@@ -37,8 +37,10 @@ from vestnik.broker.effects import (
 from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.parser import OUTSIDE
+from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, Taken
 from vestnik.server.door import Denied, Door, Guest
+from vestnik.server.names import APART
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
 from vestnik.wire.frames import LARGEST, VERSION
@@ -267,6 +269,21 @@ class BrokerHost:
             self._do(Tick(self._store.position))
         finally:
             self._wake(time.time() + LATEST_TICK)
+
+    def admit_by(self, access: Access) -> None:
+        """Let others in from now on. Who may do other things than before is sent away, and its sessions end."""
+        changed = self._door.admit_by(access)
+        for end, guest in list(self._guests.items()):
+            if guest.identity is not None and guest.identity.name in changed:
+                self._refuse(end, "access", f"what {guest.identity.name} may do has changed")
+        for name, client in list(self.core.clients.items()):
+            if name.partition(APART)[0] in changed:
+                for subscription in list(client.subscriptions):
+                    self._take(Unsubscribe(subscription), name)
+                for advertisement in list(client.advertisements):
+                    self._take(Unadvertise(advertisement), name)
+                self._take(Gone(name), self.name)
+        self._flush()
 
     # --- connections ---
 

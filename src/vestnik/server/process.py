@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
-from vestnik.errors import CannotListen, InvalidSetting
+from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting
 from vestnik.journal import Settings as Retention
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
@@ -134,8 +134,22 @@ class Broker:
         cert, key, ca = self.settings.tls_cert, self.settings.tls_key, self.settings.tls_ca
         if cert is None or key is None:
             return None
-        self._dialling = tls.dialling(ca, cert, key)
-        return tls.listening(cert, key, ca)
+        listening, self._dialling = tls.listening(cert, key, ca), tls.dialling(ca, cert, key)
+        return listening
+
+    def reload(self) -> None:
+        """Read the certificates and the access file again. What is wrong with them is said, and all stays as it was."""
+        try:
+            access = None if self.settings.access is None else Access.read(self.settings.access)
+            listening = self._secure()
+        except (InvalidSetting, InvalidAccess) as error:
+            self._say(f"certificates and access stay as they were: {error}")
+            return
+        if self._server is not None:
+            self._server.secure(listening)
+        if access is not None:
+            self.host.admit_by(access)
+        self._say("certificates and access were read again")
 
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:

@@ -58,6 +58,10 @@ class Listener:
         host, port = self._sockets[0].getsockname()[:2]
         return host, port
 
+    def secure(self, tls: ssl.SSLContext | None) -> None:
+        """Take connections in this way from now on."""
+        self._tls = tls
+
     async def close(self) -> None:
         """Take no more. Those that are there stay."""
         tasks = [*self._accepting, *self._opening]
