@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import enum
 import json
@@ -17,11 +18,12 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from strategies_events import events, fewer, hostile_data, maps, nested
 from vestnik.errors import InvalidEvent
 from vestnik.model.events import FIELDS, Event
-from vestnik.model.frozen import MAX_DEPTH, FrozenDict, FrozenList
+from vestnik.model.frozen import MAX_DEPTH, MAX_INT, FrozenDict, FrozenList
 from vestnik.model.spaces import ENVELOPE_PATHS
 
 
@@ -342,3 +344,24 @@ def test_replace_checks_what_it_changes() -> None:
 def test_the_package_is_light_until_used() -> None:
     check = "import sys, vestnik; assert not {'numpy', 'msgspec', 'asyncio'} & set(sys.modules); vestnik.Event('a')"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+@given(events(), st.integers(1, MAX_INT))
+def test_an_event_that_is_stamped_is_the_one_that_is_replaced(event: Event, seq: int) -> None:
+    stream = "b", event.source
+    assert repr(event.stamped(stream, seq)) == repr(event.replace(stream=stream, seq=seq))
+
+
+def test_a_process_that_was_forked_gives_other_ids() -> None:
+    code = (
+        "import os\n"
+        "from vestnik import Event\n"
+        "Event('t')\n"
+        "child = os.fork()\n"
+        "if child: os.waitpid(child, 0)\n"
+        "print([Event('t').id for _ in range(100)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    one, other = done.stdout.splitlines()
+    assert not set(ast.literal_eval(one)) & set(ast.literal_eval(other))
+    assert len(set(ast.literal_eval(one))) == 100

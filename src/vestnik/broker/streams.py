@@ -44,5 +44,6 @@ class Acceptance:
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        seq = self._last[event.source] = max(self._last.get(event.source, 0), self._before) + 1
-        return event.replace(stream=(self._broker, event.source), seq=seq)
+        source = event.source
+        seq = self._last[source] = max(self._last.get(source, 0), self._before) + 1
+        return event.stamped((self._broker, source), seq)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from functools import partial
 from numbers import Integral
 from typing import Any, NoReturn, TypeAlias
 
@@ -90,25 +89,27 @@ def kind_name(value: object) -> str:
 
 
 def _freeze_map(value: dict[Any, Any], place: Place, depth: int) -> FrozenDict:
-    _check_depth(place, depth)
     frozen = FrozenDict(value)
-    for name in frozen:
-        if type(name) is not str or not name.isascii():
-            _check_name(name, place)
-    _freeze_items(frozen.items(), partial(dict.__setitem__, frozen), place, depth)
+    _freeze_items(frozen, frozen.items(), dict.__setitem__, place, depth)
     return frozen
 
 
 def _freeze_list(value: list[Any] | tuple[Any, ...], place: Place, depth: int) -> FrozenList:
-    _check_depth(place, depth)
     frozen = FrozenList(value)
-    _freeze_items(enumerate(frozen), partial(list.__setitem__, frozen), place, depth)
+    _freeze_items(frozen, enumerate(frozen), list.__setitem__, place, depth)
     return frozen
 
 
-def _freeze_items(items: Iterable[tuple[Any, Any]], put: Callable[[Any, Any], None], place: Place, depth: int) -> None:
-    """Pass over the ordinary scalars; `put` the frozen form of everything else in its place."""
+def _freeze_items(
+    frozen: Any, items: Iterable[tuple[Any, Any]], put: Callable[[Any, Any, Any], None], place: Place, depth: int
+) -> None:
+    """Check the names of a map, pass over the ordinary scalars, and `put` the frozen form of all else in its place."""
+    if depth > MAX_DEPTH:
+        raise InvalidEvent(f"nested deeper than {MAX_DEPTH}", _path(place))
+    is_map = put is dict.__setitem__
     for key, item in items:
+        if is_map and (type(key) is not str or not key.isascii()):
+            _check_name(key, place)
         kind = type(item)
         if kind is str:
             if item.isascii():
@@ -121,7 +122,7 @@ def _freeze_items(items: Iterable[tuple[Any, Any]], put: Callable[[Any, Any], No
                 continue
         elif kind is bool or item is None:
             continue
-        put(key, _freeze_value(item, (place, key), depth))
+        put(frozen, key, _freeze_value(item, (place, key), depth))
 
 
 def _freeze_value(value: object, place: Place, depth: int) -> object:
@@ -152,11 +153,6 @@ def _plain_int(value: int, place: Place) -> int:
     if not MIN_INT <= value <= MAX_INT:
         raise InvalidEvent("an integer beyond 64 bits", _path(place))
     return int.__int__(value)
-
-
-def _check_depth(place: Place, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise InvalidEvent(f"nested deeper than {MAX_DEPTH}", _path(place))
 
 
 def _check_name(name: object, place: Place) -> None:
