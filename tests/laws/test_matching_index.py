@@ -59,7 +59,7 @@ def is_pristine(matcher: Matcher[Any]) -> bool:
     paths, store = matcher._paths, matcher._store
     return layout(matcher) == layout(Matcher()) and not (
         matcher._ids
-        or matcher._boxes
+        or matcher._tests
         or matcher._free
         or paths._free
         or paths._columns[1:]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
@@ -22,7 +24,7 @@ def has_expired(event: Event, now: float) -> bool:
     return event.expires is not None and event.expires <= now * MICROS
 
 
-class Kept(NamedTuple):
+class Kept(Struct, frozen=True, gc=False):
     """A notification, with its place among all of the broker and its number in its subscription."""
 
     place: int

@@ -32,20 +32,27 @@ class Intake:
     def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         refused = list(message.refused)
         taken: list[Event] = []
+        acceptance = self._acceptance
         for given in message.events:
             event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
-            if self._acceptance.is_known(event):
+            if not acceptance.is_new(event):
                 continue
-            if is_reserved(event.type):
-                refused.append(Refusal(event.id, f"events of type {event.type} are published by brokers only"))
-                continue
-            if not self._router.conforms(client, event):
-                refused.append(Refusal(event.id, "it is outside of what this client advertised"))
-                continue
-            self._acceptance.note(event)
-            taken.append(event if _release(event) > now else self._acceptance.stamped(event))
+            unfit = self._unfit(event, client)
+            if unfit:
+                acceptance.forget(event)
+                refused.append(Refusal(event.id, unfit))
+            elif event.not_before is not None and _release(event) > now:
+                taken.append(event)
+            else:
+                taken.append(acceptance.stamped(event))
         append = Append(client, tuple(taken), message.request, tuple(refused))
         return [append] if taken or refused or message.request else []
+
+    def _unfit(self, event: Event, client: NodeId) -> str:
+        """Why a client may not publish this; empty where it may."""
+        if is_reserved(event.type):
+            return f"events of type {event.type} are published by brokers only"
+        return "" if self._router.conforms(client, event) else "it is outside of what this client advertised"
 
     def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
         """Events are stored: those that go further, and what is to be done about the others and the client."""

@@ -27,11 +27,12 @@ class Outlet:
         effects: list[Effect] = []
         onward: dict[NodeId, list[Event]] = {}
         local: dict[NodeId, list[Delivery]] = {}
+        targets = self._router.targets
         for event in _by_priority(message.events):
-            if has_expired(event, now):
+            if event.expires is not None and has_expired(event, now):
                 effects.append(Note(event, sender, "expired"))
                 continue
-            neighbours, subscriptions = self._router.targets(event, sender)
+            neighbours, subscriptions = targets(event, sender)
             for neighbour in neighbours:
                 onward.setdefault(neighbour, []).append(event)
             if subscriptions:
@@ -44,7 +45,7 @@ class Outlet:
 
     def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
-        numbers: dict[NodeId, list[tuple[int, int]]] = {}
+        numbers: dict[NodeId, tuple[tuple[int, int], ...]] = {}
         waiting: dict[NodeId, list[int]] = {}
         place = next(self._places)
         for name, wanted_as in subscriptions:
@@ -57,12 +58,12 @@ class Outlet:
             elif subscription.replaying is not None:
                 subscription.replaying.live.append((event, False))
             else:
-                numbers.setdefault(name, []).append((subscription.epoch, subscription.number(event, place)))
+                numbers[name] = (*numbers.get(name, ()), (subscription.epoch, subscription.number(event, place)))
         for name, epochs in waiting.items():
             self._clients[name].await_missed(event, epochs)
         for name, pairs in numbers.items():
             if self._clients[name].takes:
-                local.setdefault(name, []).append(Delivery(event, tuple(pairs)))
+                local.setdefault(name, []).append(Delivery(event, pairs))
 
 
 def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
@@ -70,7 +71,7 @@ def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
 
     None overtakes so many that these would be taken for duplicates.
     """
-    if len(events) == 1 or any(event.causes for event in events):
+    if len({event.priority for event in events}) == 1 or any(event.causes for event in events):
         return events
     pieces = (events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2))
     return chain.from_iterable(sorted(piece, key=lambda event: -event.priority) for piece in pieces)

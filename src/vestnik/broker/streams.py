@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from vestnik.model.events import Event
+from vestnik.model.events import Event, Pair
 from vestnik.model.streams import STREAMS, WINDOW, Recent
+
+
+class _Stream:
+    """The pair that events have in common, and the last seq that one was given."""
+
+    __slots__ = ("last", "name")
+
+    def __init__(self, name: Pair, last: int) -> None:
+        self.name = name
+        self.last = last
 
 
 class Acceptance:
@@ -17,19 +27,22 @@ class Acceptance:
     def __init__(self, broker: str, first: int = 1) -> None:
         self._broker = broker
         self._before = first - 1
-        self._last: dict[str, int] = {}
+        self._streams: dict[str, _Stream] = {}  # by source
         self._ids: Recent[str, OrderedDict[str, None]] = Recent(STREAMS)
 
-    def is_known(self, event: Event) -> bool:
-        return event.id in (self._ids.get(event.source) or ())
-
-    def note(self, event: Event) -> None:
-        """Remember that the source has published this."""
-        ids = self._ids.get(event.source) or OrderedDict()
-        ids[event.id] = None
+    def is_new(self, event: Event) -> bool:
+        """Whether the source has not published this before; it is remembered."""
+        source, id = event.source, event.id
+        ids = self._ids.get(source)
+        if ids is None:
+            ids = OrderedDict()
+        elif id in ids:
+            return False
+        ids[id] = None
         if len(ids) > WINDOW:
             ids.popitem(last=False)
-        self._ids.put(event.source, ids)
+        self._ids.put(source, ids)
+        return True
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""
@@ -39,11 +52,18 @@ class Acceptance:
 
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""
-        self.note(event)
-        self._last[event.source] = max(self._last.get(event.source, 0), event.seq or 0)
+        self.is_new(event)
+        stream = self._stream(event.source)
+        stream.last = max(stream.last, event.seq or 0)
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        source = event.source
-        seq = self._last[source] = max(self._last.get(source, 0), self._before) + 1
-        return event.stamped((self._broker, source), seq)
+        stream = self._streams.get(event.source) or self._stream(event.source)
+        stream.last += 1
+        return event.stamped(stream.name, stream.last)
+
+    def _stream(self, source: str) -> _Stream:
+        stream = self._streams.get(source)
+        if stream is None:
+            stream = self._streams[source] = _Stream((self._broker, source), self._before)
+        return stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,15 @@ def command(config: Path | None, **given: Any) -> None:
     What is not given here is looked for in the environment, as VESTNIK_LISTEN for --listen, and then in the file;
     `vestnik config show` says what was found where.
     """
-    run(_serve(settings_of(found_settings(config, given))))
+    settings = settings_of(found_settings(config, given))
+    _collect_seldom()
+    run(_serve(settings))
+
+
+def _collect_seldom() -> None:
+    """A broker keeps many events, and its garbage has hardly any cycles: to look for these often would cost a third."""
+    gc.freeze()
+    gc.set_threshold(10_000, 50, 1_000)
 
 
 async def _serve(settings: Settings) -> None:

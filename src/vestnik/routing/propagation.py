@@ -82,13 +82,17 @@ class Propagation:
 
     def matching(self, event: Event) -> set[Entry]:
         """The entries that want `event`."""
+        if self._unfiled:
+            self._file()
+        return self._matcher.match(event)
+
+    def _file(self) -> None:
         for entry in self._unfiled:
             if entry in self._sources:
                 self._matcher.add(entry, entry.filter)
             elif entry in self._matcher:
                 self._matcher.remove(entry)
         self._unfiled.clear()
-        return self._matcher.match(event)
 
     def sources(self, entry: Entry) -> dict[Source, float]:
         return self._sources[entry]

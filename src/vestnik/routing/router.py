@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -22,6 +22,9 @@ class Targets(NamedTuple):
 
     neighbours: list[NodeId]
     subscriptions: list[Source]
+
+
+NOWHERE: Final = Targets([], [])
 
 
 class Router:
@@ -114,18 +117,19 @@ class Router:
 
     def targets(self, event: Event, sender: NodeId) -> Targets:
         """Where an event from `sender`, a neighbour or a local client, goes."""
-        nodes = self._flooded
-        subscriptions: list[Source] = []
-        if len(self.subscriptions):
-            nodes = nodes.copy()
-            for entry in self.subscriptions.matching(event):
-                for source in self.subscriptions.sources(entry):
-                    if source.name:
-                        subscriptions.append(source)
-                    else:
-                        nodes.add(source.node)
-            subscriptions.sort()
-        return Targets([n for n in self.subscriptions.neighbours if n in nodes and n != sender], subscriptions)
+        table, nodes = self.subscriptions, self._flooded
+        found = table.matching(event)
+        if not found and not nodes:
+            return NOWHERE
+        nodes, subscriptions = nodes.copy(), []
+        for entry in found:
+            for source in table.sources(entry):
+                if source.name:
+                    subscriptions.append(source)
+                else:
+                    nodes.add(source.node)
+        subscriptions.sort()
+        return Targets([n for n in table.neighbours if n in nodes and n != sender] if nodes else [], subscriptions)
 
     def _until(self, interest: Interest, now: float) -> float:
         """How long a neighbour is believed: no longer than any lease lasts."""

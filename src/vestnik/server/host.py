@@ -144,6 +144,7 @@ class BrokerHost:
         self._ends: dict[NodeId, End] = {}
         self._strangers: dict[End, asyncio.TimerHandle] = {}
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
+        self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
@@ -210,9 +211,10 @@ class BrokerHost:
                 pass
 
     def _do(self, message: Message) -> None:
-        """Tell the core what has happened, and send what follows."""
+        """Tell the core what has happened, and send what follows; while messages are received, with what they cause."""
         self._take(message, self.name)
-        self._flush()
+        if not self._is_receiving:
+            self._flush()
 
     def _stored(self, what: Append, failure: str) -> None:
         self._do(NotAppended(what, failure) if failure else Appended(what))
@@ -308,13 +310,17 @@ class BrokerHost:
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
         self._quiet.discard(end)
-        for message in messages:
-            guest = self._guests.get(end)
-            if guest is not None:
-                self._heard(end, guest, message)
-            elif end in self._strangers:
-                self._introduced(end, message)
-        self._flush()
+        self._is_receiving = True
+        try:
+            for message in messages:
+                guest = self._guests.get(end)
+                if guest is not None:
+                    self._heard(end, guest, message)
+                elif end in self._strangers:
+                    self._introduced(end, message)
+        finally:
+            self._is_receiving = False
+            self._flush()
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)

@@ -119,7 +119,7 @@ class Recall(Message, frozen=True, tag=21):
     upto: int = 0
 
 
-class Taken(Struct, frozen=True, array_like=True):
+class Taken(Struct, frozen=True, array_like=True, gc=False):
     """An event that a broker took: at which position, and when."""
 
     position: int
@@ -270,7 +270,7 @@ class Took(Message, frozen=True, tag=40):
 # --- from a broker to its client ---
 
 
-class Delivery(Struct, frozen=True, array_like=True):
+class Delivery(Struct, frozen=True, array_like=True, gc=False):
     """An event, with the numberings of the subscriptions that wanted it and its number in each.
 
     Numbers start at 1 and have no gaps. Where events are missing that never got a number, there is none, and `gap` says

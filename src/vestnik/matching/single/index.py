@@ -45,7 +45,7 @@ class Matcher(Generic[Id]):
     def __init__(self) -> None:
         self._filters: dict[Id, tuple[Filter, list[Filed]]] = {}
         self._ids: list[Any] = []  # by row
-        self._boxes: list[Any] = []  # by row
+        self._tests: list[direct.Tests] = []  # by row
         self._free: list[int] = []  # rows
         self._doubts: dict[int, list[Check]] = {}  # by row: what settles it where codes do not
         self._paths = Paths()
@@ -84,7 +84,7 @@ class Matcher(Generic[Id]):
         for filed in self._filters.pop(id)[1]:
             self._unfile(filed)
         if len(self._free) == len(self._ids):
-            self._ids, self._boxes, self._free, self._store = [], [], [], Store()
+            self._ids, self._tests, self._free, self._store = [], [], [], Store()
 
     def match(self, event: Event) -> set[Id]:
         """The ids of the filters that match `event`."""
@@ -95,9 +95,11 @@ class Matcher(Generic[Id]):
             buckets.append(self._rest)
         if not buckets:
             return set()
-        ids = self._ids
-        if sum([bucket.size for bucket in buckets]) <= direct.FEW:
-            return {ids[row] for row in direct.asked(self._store, buckets, self._boxes, event)}
+        ids, size = self._ids, 0
+        for bucket in buckets:
+            size += bucket.size
+        if size <= direct.FEW:
+            return {ids[row] for row in direct.asked(self._store, buckets, self._tests, event)}
         reading = self._paths.read(event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
@@ -115,7 +117,7 @@ class Matcher(Generic[Id]):
         constraints = self._constraints(box, access.settled)
         row = self._free.pop() if self._free else len(self._ids)
         self._ids[row : row + 1] = [id]
-        self._boxes[row : row + 1] = [box]
+        self._tests[row : row + 1] = [direct.tests_of(box, access.settled)]
         record = self._store.add_record(row, constraints)
         doubts = [self._checks.acquire(c.column, c.subject) for c in constraints if c.spans.doubt in UNSETTLED]
         if doubts:
@@ -134,7 +136,7 @@ class Matcher(Generic[Id]):
             self._checks.release(check)
         for column in self._store.remove_record(record):
             self._paths.release(column)
-        self._ids[row] = self._boxes[row] = None
+        self._ids[row], self._tests[row] = None, ()
         self._free.append(row)
 
     def _constraints(self, box: Box, settled: Path | None) -> list[Constraint]:
