@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -18,7 +18,13 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.wire.messages import NodeId
 
 MOST: Final = 1_000
-"""Clients or subscriptions in an answer, and entries that are looked at for the nearest."""
+"""Subscriptions of a client in an answer, and entries that are looked at for the nearest."""
+CLIENTS: Final = 500
+"""Clients in an answer, where none is named."""
+FEW: Final = 50
+"""Subscriptions of each of them."""
+LOOKED_AT: Final = 10_000
+"""Entries that a neighbour was told that are looked at: somebody waits for the broker meanwhile."""
 
 
 def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
@@ -43,8 +49,9 @@ def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
 
 
 def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
-    """The local clients, or the one of a name, with their subscriptions and advertisements."""
-    found = islice(((n, c) for n, c in core.clients.items() if name in (None, n)), MOST)
+    """The local clients, or the one of a name, with their subscriptions and advertisements: the first of them."""
+    found = islice(((n, c) for n, c in core.clients.items() if name in (None, n)), CLIENTS)
+    most = FEW if name is None else MOST
     return [
         {
             "client": n,
@@ -58,16 +65,21 @@ def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
                     "last": subscription.last,
                     "kept": len(subscription.kept),
                 }
-                for s, subscription in islice(client.subscriptions.items(), MOST)
+                for s, subscription in islice(client.subscriptions.items(), most)
             ],
             "advertisements": [
-                {"name": source.name, "filter": str(offered)}
-                for source, offered in islice(core.router.advertised.items(), MOST)
-                if source.node == n
+                {"name": source.name, "filter": str(offered)} for source, offered in islice(_offered(core, n), most)
             ],
         }
         for n, client in found
     ]
+
+
+def _offered(core: BrokerCore, client: NodeId) -> Iterator[tuple[Source, Filter]]:
+    for name in core.clients[client].advertisements:
+        source = Source(client, name)
+        if source in core.router.advertised:
+            yield source, core.router.advertised[source]
 
 
 def event(
@@ -138,7 +150,7 @@ def _way(router: Router, neighbour: NodeId, event: Event) -> dict[str, Any]:
         "by": str(matching[0].filter) if matching else None,
         "entries": len(entries),
         "nearest": None if matching else _nearest(entries, event),
-        "asked": any(entry.filter.matches(event) for entry in told),
+        "asked": any(entry.filter.matches(event) for entry in islice(told, LOOKED_AT)),
         "advertised": advertised,
     }
 

@@ -57,7 +57,8 @@ def command(ctx: click.Context, url: str | None, listen: str | None, data: Path 
     findings = [*_python(), *_extras(), *_clock()]
     reached = run(_broker(url, is_named=url is not None or bool(os.environ.get(URL))))
     findings.append(reached)
-    findings += _port(read_address(listen) if listen else Address("127.0.0.1", 8020), reached.state == "ok")
+    port = read_address(listen) if listen else Address("127.0.0.1", 8020)
+    findings += _port(port, has_broker=reached.state != "FAIL" and f" at {port} " in reached.said)
     findings += [] if data is None else _folder(data)
     for found in findings:
         if as_json:
@@ -99,7 +100,7 @@ async def _broker(url: str | None, *, is_named: bool) -> Found:
             try:
                 status = await bus.inspect("status")
             except NotAccepted as error:
-                return Found("ok", "broker", f"at {bus.address}; it says no more: {error.reason}")
+                return Found("ok", "broker", f"one at {bus.address} says no more: {error.reason}")
             took = (time.perf_counter() - begun) * 1000
             known = len(status["brokers"])
             return Found(
@@ -109,7 +110,7 @@ async def _broker(url: str | None, *, is_named: bool) -> Found:
         return Found("FAIL" if is_named else "note", "broker", str(error))
 
 
-def _port(address: Address, there: bool) -> Iterator[Found]:
+def _port(address: Address, *, has_broker: bool) -> Iterator[Found]:
     """Whether a broker could listen."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
@@ -117,8 +118,8 @@ def _port(address: Address, there: bool) -> Iterator[Found]:
         try:
             trial.bind(address)
         except OSError as error:
-            taken = "in use, by the broker" if there else error.strerror or str(error)
-            yield Found("ok" if there else "FAIL", "port", f"{address}: {taken}")
+            taken = "in use, by the broker" if has_broker else error.strerror or str(error)
+            yield Found("ok" if has_broker else "FAIL", "port", f"{address}: {taken}")
         else:
             yield Found("ok", "port", f"{address} is free")
 

@@ -226,7 +226,7 @@ class BrokerHost:
             data, reason = None, error.reason
         except (VestnikError, OSError) as error:
             data, reason = None, str(error)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             data, reason = None, f"the question {what.inquiry.kind} is not about that: {error}"
         finally:
             self._consulting.remove(what)
