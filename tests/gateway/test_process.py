@@ -53,7 +53,8 @@ def test_what_comes_in_one_way_goes_out_the_other() -> None:
             assert subscription.get(timeout=20).event.data == {"price": 11}
         text = http.get("/metrics").text
         assert 'vestnik_gateway_events_published_total{way="http"} 1.0' in text
-        assert "vestnik_broker_clients 1.0" in text
+        assert "vestnik_broker_clients 1.0" in text and "vestnik_broker_events_taken_total 1.0" in text
+        assert "# TYPE vestnik_broker_events_taken_total counter" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
+from vestnik.broker.inspection import status
 from vestnik.errors import MissingExtra
 from vestnik.server.process import Broker
 from vestnik.services.local import within
@@ -46,10 +47,15 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
     return both()
 
 
-def _readings(broker: Broker) -> Mapping[str, float]:
-    guests, clients = broker.host.guests, broker.host.core.clients.values()
+def _readings(broker: Broker) -> Mapping[str, tuple[float, str]]:
+    seen = status(broker.host.core, broker.host.chronicle)
     return {
-        "broker_neighbours": sum(guest.is_broker for guest in guests),
-        "broker_clients": sum(not guest.is_broker for guest in guests),
-        "broker_subscriptions": sum(len(client.subscriptions) for client in clients),
+        "broker_neighbours": (len(seen["neighbours"]), "Brokers that it is linked with."),
+        "broker_clients": (seen["connected"], "Clients that are there."),
+        "broker_clients_full": (seen["full"], "Clients that do not take what they are sent."),
+        "broker_subscriptions": (seen["subscriptions"], "Subscriptions of its clients."),
+        "broker_entries": (seen["entries"], "Entries of the routing table."),
+        "broker_events_taken_total": (seen["taken"], "Events from clients."),
+        "broker_events_passed_total": (seen["passed"], "Events from neighbours."),
+        "broker_notifications_total": (seen["notified"], "Notifications that were sent to clients."),
     }

@@ -14,13 +14,13 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-Readings: TypeAlias = Callable[[], Mapping[str, float]]
-"""What somebody else measures, by the name of the measure."""
+Readings: TypeAlias = Callable[[], Mapping[str, tuple[float, str]]]
+"""What somebody else measures, by name, and what it means; what only grows has a name that ends with `_total`."""
 
 
 class Metrics:
@@ -56,5 +56,6 @@ class _Read(Collector):
         self._readings = readings
 
     def collect(self) -> Iterable[Metric]:
-        for name, value in self._readings().items():
-            yield GaugeMetricFamily(f"vestnik_{name}", f"Of the broker: {name}.", value)
+        for name, (value, meaning) in self._readings().items():
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield kind(f"vestnik_{name}", meaning, value)
