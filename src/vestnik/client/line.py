@@ -199,6 +199,8 @@ class Line:
         self._heard_at = time.monotonic()
         for message in messages:
             match message:
+                case Notify(deliveries):
+                    self.do(self._session.notified(deliveries, time.time()))
                 case Welcome():
                     self._end, self.is_up, self._error = end, True, None
                     self.do(self._session.resume(time.time()))
@@ -211,9 +213,6 @@ class Line:
                     end.send(Pong())
                 case Pong():
                     pass
-                case Notify(deliveries):
-                    for delivery in deliveries:  # one by one: a subscription may be paused in between
-                        self.do(self._session.handle(Notify((delivery,)), time.time()))
                 case _:
                     self.do(self._session.handle(message, time.time()))
         end.flush()

@@ -100,10 +100,10 @@ class Subscription(AsyncIterator[Notification]):
     def give(self, event: Event, number: int, subscriptions: tuple[str, ...], *, replayed: bool = False) -> None:
         """A notification has come."""
         waiting = self._waiting
-        if len(waiting.items) >= self._limit and self._overflow == "disconnect":
-            self._disconnect()
-            return
-        if len(waiting.items) >= self._limit and self._overflow == "drop-oldest":
+        if len(waiting.items) >= self._limit and self._overflow != "block":
+            if self._overflow == "disconnect":
+                self._disconnect()
+                return
             self._drop_oldest()
         gap, self._gap = self._gap, None
         waiting.put(Notification(event, number, subscriptions, replayed, gap, self.handback))

@@ -8,7 +8,7 @@ between, since what is lost at the end leaves no gap to be seen. What is request
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
@@ -203,6 +203,12 @@ class Session:
     def handle(self, message: Message, now: float) -> list[Act]:
         return self._heard(message, now) + self._alarm()
 
+    def notified(self, deliveries: Iterable[Delivery], now: float) -> Iterator[Act]:
+        """As `handle` of Notify, one after another: in between, a subscription may be paused."""
+        for delivery in deliveries:
+            yield from self._take(delivery, now)
+        yield from self._alarm()
+
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
             case Notify(deliveries):
@@ -263,8 +269,9 @@ class Session:
         in_turn: list[tuple[str, int]] = []
         early: list[Subscription] = []
         for epoch, number in delivery.numbers:
-            acts += self._follow(epoch, now)
             known = self._by_epoch.get(epoch)
+            if known is not None and epoch != known.epoch:
+                acts += self._follow(epoch, now)
             if known is not None and not known.is_paused:
                 known.heard_at = now
                 if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
