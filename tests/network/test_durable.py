@@ -105,6 +105,21 @@ async def test_what_waits_for_its_time_outlives_a_restart(tmp_path: Path) -> Non
         assert time.time() * 1_000_000 >= soon
 
 
+async def test_not_all_that_is_stored_is_read_to_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.store.RECENT", 10)
+    soon = int((time.time() + 3) * 1_000_000)
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish(quote(0, source="s", id="held", not_before=soon))
+        await c.publish_many([quote(price, source="s", id=str(price)) for price in range(1, 51)])
+    async with broker(data=tmp_path) as b, client(b) as c:
+        subscription = await c.subscribe("price >= 0")
+        await c.publish_many([quote(50, source="s", id="50"), quote(51, source="s", id="51")])
+        assert await taken(subscription, 2) == [51, 0], "the last was known, the first has waited"
+    store = JournalStore(tmp_path / "journal")
+    assert len(list(store.stored())) == 10, "nothing waits any more"
+    await store.close()
+
+
 async def test_a_disk_that_fails_loses_nothing_that_was_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

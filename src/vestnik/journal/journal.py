@@ -80,6 +80,11 @@ class Journal:
         return sum(segment.size for segment in self._shelf.segments)
 
     @property
+    def latest(self) -> int:
+        """The latest time of a record that has not been dropped; 0 where there is none."""
+        return max(segment.latest for segment in self._shelf.segments)
+
+    @property
     def readable(self) -> int:
         """The last position that may ever be read, as far as is known."""
         return self.committed if self._writer.failed else FOREVER

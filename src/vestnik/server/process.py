@@ -80,6 +80,7 @@ class Broker:
             if not self._journal.recovery.is_clean:
                 self._say(str(self._journal.recovery))
             stored = self._journal.stored()
+            began = max(began, self._journal.latest + 1)  # also where the clock was put back
         core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
         takes_clients = settings.role != "router"
         self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)

@@ -15,8 +15,8 @@ from msgspec import Raw, msgpack
 from vestnik.broker.effects import Append
 from vestnik.broker.selection import recollect
 from vestnik.errors import JournalFailed, VestnikError
-from vestnik.journal import Entry, GroupCommit, Journal, Record, Settings
-from vestnik.model.events import Event
+from vestnik.journal import Entry, GroupCommit, Journal, Marks, Record, Settings
+from vestnik.model.events import Event, Pair
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
 
@@ -26,13 +26,14 @@ RETAIN_EVERY: Final = 10.0
 """Seconds between two looks for what is too old to be kept."""
 COMMIT_WITHIN: Final = 1.0
 """Seconds after which what nobody waits for is made durable."""
+RECENT: Final = 100_000
+"""Records in which a broker that begins anew looks for what may be published again."""
+OLDEST: Final = "oldest"
 REMEMBERED: Final = 10_000
 """Events that a broker without a journal keeps."""
 
 Done: TypeAlias = Callable[[Append, str], None]
 """Told what was stored, with an empty reason; or why it could not be."""
-
-
 Answer: TypeAlias = Callable[[Recalled], None]
 """Told what is recalled, part by part."""
 
@@ -44,6 +45,8 @@ class JournalStore:
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._journal = Journal.open(folder, settings)
+        self._held = Held(folder.with_name("held"))
+        self._journal.keep_from(self._held.oldest)
         self._commit = GroupCommit(self._journal)
         self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
         self._waiting: deque[int] = deque()  # the positions of what is
@@ -59,12 +62,20 @@ class JournalStore:
         """All up to here is on disk, and was answered."""
         return min(self._journal.committed, self._waiting[0] - 1 if self._waiting else self._journal.last)
 
+    @property
+    def latest(self) -> int:
+        """The latest time at which something was stored."""
+        return self._journal.latest
+
     def stored(self) -> Iterator[Append]:
-        """All that was stored before."""
-        for record in self._journal.read():
+        """What was stored last, from the first on that has not come to its time."""
+        first = self._journal.last - RECENT if self._held.oldest is None else self._held.oldest - 1
+        for record in self._journal.read(max(0, min(first, self._journal.last - RECENT))):
             if record.kind == TAKEN:
                 client, packed = msgpack.decode(record.payload)
-                yield Append(client, (unpack(packed),))
+                event = unpack(packed)
+                self._held.note(event, record.position)
+                yield Append(client, (event,))
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were."""
@@ -76,6 +87,9 @@ class JournalStore:
         sources = {event.source for event in what.events}
         waits = bool(what.request) or any(source in self._sources for source in sources)
         try:
+            for number, event in enumerate(what.events, start=self._journal.last + 1):
+                self._held.note(event, number)
+            self._journal.keep_from(self._held.oldest)
             position = self._journal.append(_entries(what))
         except JournalFailed as error:
             done(what, str(error))
@@ -145,6 +159,39 @@ class JournalStore:
         await self._commit.close()
         await asyncio.gather(*self._reading)
         self._journal.close()
+        self._held.close()
+
+
+class Held:
+    """Where in a journal the oldest event is that has not come to its time. It is on disk before the event is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._marks = Marks.open(folder)
+        self._positions: dict[Pair, int] = {}  # in order
+
+    @property
+    def oldest(self) -> int | None:
+        return self._marks.get(OLDEST)
+
+    def note(self, event: Event, position: int) -> None:
+        """An event is stored: without a seq it waits, with one it waits no longer."""
+        if event.seq is None:
+            self._positions[event.source, event.id] = position
+        elif self._positions.pop((event.source, event.id), None) is None:
+            return
+        self._mark(next(iter(self._positions.values()), None))
+
+    def _mark(self, oldest: int | None) -> None:
+        before = self.oldest
+        if oldest is None:
+            self._marks.pop(OLDEST, None)
+        elif oldest != before:
+            self._marks[OLDEST] = oldest
+        if oldest is not None and (before is None or oldest < before):
+            self._marks.sync()
+
+    def close(self) -> None:
+        self._marks.close()
 
 
 class MemoryStore:
