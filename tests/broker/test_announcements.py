@@ -100,7 +100,12 @@ def test_nothing_is_told_where_nobody_asks() -> None:
 
 
 def test_wishes_about_announcements_are_not_announced() -> None:
-    assert Hearing().told("c", Subscribe("s", ANY, afresh=7)) == []
+    world = Hearing()
+    assert world.told("c", Subscribe("s", ANY, afresh=7)) == []
+    both = Filter.parse("type IS vestnik OR price < 10")
+    told = world.told("c", Subscribe("t", both, afresh=8))
+    assert [(type, name) for type, name, _ in told] == [("subscription.made", "t")]
+    assert Filter.parse(told[0][2]).same_as(Filter.parse("price < 10 AND NOT type IS vestnik"))
 
 
 def test_ordinary_subscriptions_do_not_get_them() -> None:

@@ -16,6 +16,7 @@ from network.worlds import broker, client, until
 from vestnik import Event, Filter, LocalBus
 from vestnik.client import views
 from vestnik.client.factories import Producer
+from vestnik.client.interests import Interests
 from vestnik.client.notifications import Notification
 from vestnik.client.services import ServiceBus
 from vestnik.client.views import View
@@ -137,6 +138,41 @@ async def test_a_producer_is_told_whether_anybody_wants_it() -> None:
         with pytest.raises(Disconnected):
             await wanted.wait()
         await other.unsubscribe()
+
+
+async def test_the_last_word_about_a_subscription_counts() -> None:
+    def told(verb: str, name: str, seq: int) -> Event:
+        data = {"filter": "TRUE", "client": "c", "name": name, "broker": "x", "replay": None}
+        return Event(f"vestnik.subscription.{verb}", data, source="x", stream=("x", "x"), seq=seq)
+
+    class Slow:
+        """A client that hears, before its first answer comes, that it is out of date."""
+
+        answers = 0
+
+        async def subscribe(self, wanted: str, callback: Any, queue: int) -> Any:
+            self.hear = lambda event: callback(Notification(event, 1, ()))
+            return SimpleNamespace(when_missed=None)
+
+        async def fetch(self, wanted: str, limit: int | None) -> list[Event]:
+            self.answers += 1
+            if self.answers > 1:
+                return [told("made", "t", 5)]
+            self.hear(told("made", "s", 3))
+            self.hear(told("made", "t", 5))
+            self.hear(told("ended", "s", 4))
+            self.hear(Event("vestnik.broker.left", {"broker": "x"}))
+            return [told("made", name, seq) for name, seq in (("s", 3), ("t", 5), ("u", 2))]
+
+        def give_up(self, subscription: Any) -> None: ...
+
+    bus = Slow()
+    interests = Interests(bus, Filter.all(), lambda: None)  # type: ignore[arg-type]
+    await interests.start()
+    await until(lambda: [interest.name for interest in interests.all] == ["t"])
+    bus.hear(told("ended", "t", 6))
+    assert interests.all == [] == list(interests._known) and bus.answers == 2
+    await interests.stop()
 
 
 # --- requests ---

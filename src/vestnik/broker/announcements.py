@@ -17,7 +17,7 @@ from vestnik.model.boxes import Box
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.overlaps import Overlaps, parsed
-from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary
+from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary, others
 from vestnik.model.spaces import DATA
 from vestnik.routing.propagation import Source
 from vestnik.wire.messages import NodeId, Subscribe
@@ -56,13 +56,11 @@ class Announcements:
         self._told: dict[tuple[str, NodeId, str], Event] = {}  # what is open and was told, without its data
 
     def made(self, wish: Wish) -> None:
-        """Note it for the next time that `news` is asked for. What is about such events is not announced itself."""
-        if not asks(wish.filter):
-            self._news.append((wish, MADE))
+        """Note it for the next time that `news` is asked for."""
+        self._news += [(one, MADE) for one in announced(wish)]
 
     def ended(self, wish: Wish) -> None:
-        if not asks(wish.filter):
-            self._news.append((wish, ENDED))
+        self._news += [(one, ENDED) for one in announced(wish)]
 
     def news(self, now: float, hearing: Sequence[Filter]) -> list[Event]:
         """What is to be told since the last time, and concerns anybody who is hearing."""
@@ -79,8 +77,8 @@ class Announcements:
         asked = [one for one in wanted if asks(one)]
         if not asked:
             return []
-        concerned = [wish for wish in wishes if any(concerns(one, wish) for one in asked)]
-        events = [self._again(wish, now) for wish in concerned if not asks(wish.filter)]
+        about = [one for wish in wishes for one in announced(wish)]
+        events = [self._again(wish, now) for wish in about if any(concerns(one, wish) for one in asked)]
         return sorted([e for e in events if any(one.matches(e) for one in asked)], key=lambda event: event.seq or 0)
 
     def changes(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Event]:
@@ -108,6 +106,14 @@ class Announcements:
         replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v}
         names = {"client": wish.client, "name": wish.name, "broker": self._broker}
         return {"filter": _readable(wish.filter), "replay": replay, **names}
+
+
+def announced(wish: Wish) -> list[Wish]:
+    """What is announced of a wish: not that somebody asks for announcements, but what it wants beside."""
+    if not asks(wish.filter):
+        return [wish]
+    rest = others(wish.filter)
+    return [wish._replace(filter=rest)] if rest.region else []
 
 
 def concerns(asked: Filter, wish: Wish) -> bool:

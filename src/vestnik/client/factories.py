@@ -64,7 +64,7 @@ class Factory:
 
     def __init__(self, bus: ServiceBus, offered: Filter, make: Make, key: str | None, linger: float, warm: int) -> None:
         if not linger >= 0 or warm < 0:
-            raise ValueError(f"a factory lingers for 0 seconds or more and is warmed by 0 events or more, not {linger}")
+            raise ValueError(f"linger and warm are 0 or more, not {linger} seconds and {warm} events")
         self.filter = offered
         self._bus = bus
         self._make = make

@@ -45,7 +45,7 @@ class Interests:
         self._subscription: Subscription | None = None
         self._again: asyncio.Task[None] | None = None
         self._is_stale = False
-        self._is_asking = False
+        self._asking = 0  # how many answers are waited for
 
     async def start(self) -> None:
         """Returns when all that is open is known."""
@@ -73,6 +73,8 @@ class Interests:
         if event.type == f"{BROKER}.left":
             for interest in [known for known in self.all if known.broker == event.data["broker"]]:
                 self._note(interest._replace(filter=None))
+            if self._asking:
+                self._ask_soon()  # the answer may be older than this
         elif event.type == f"{BROKER}.joined":
             self._ask_soon()
         else:
@@ -84,7 +86,7 @@ class Interests:
         before = self._known.get(key)
         if before is not None and before.seq > heard.seq:
             return
-        if heard.filter is None and not self._is_asking:
+        if heard.filter is None and not self._asking:
             self._known.pop(key, None)
         else:
             self._known[key] = heard
@@ -109,14 +111,16 @@ class Interests:
 
     async def _ask(self) -> None:
         """What is not open any more, and was not heard of meanwhile, has ended."""
-        before, self._is_asking = self.all, True
+        before = self.all
+        self._asking += 1
         try:
             found = [_interest(event) for event in await self._bus.fetch(self._open, limit=None)]
             for interest in found:
                 self._note(interest)
         finally:
-            self._is_asking = False
-            self._known = {interest[:3]: interest for interest in self.all}
+            self._asking -= 1
+            if not self._asking:
+                self._known = {interest[:3]: interest for interest in self.all}
         open = {interest[:3] for interest in found}
         for interest in before:
             if interest[:3] not in open and self._known.get(interest[:3]) == interest:

@@ -27,6 +27,7 @@ WORDS: Final = frozenset({"filter", "client", "name", "broker", "replay"})
 _TREE: Final = type_and_descendants(ROOT)
 _OTHERS: Final = _TREE.complement()
 _TYPE: Final[Path] = ("type",)
+_THEIRS: Final = Filter(Region.at(EVENT, _TYPE, ValueSet(strings=_OTHERS)))
 
 
 def is_reserved(type: str) -> bool:
@@ -51,6 +52,11 @@ def ordinary(wanted: Filter) -> Filter:
         return wanted
     narrowed = [_without_unasked(box) if _lets_in(box) else box for box in boxes]
     return Filter(Region.of(EVENT, [box for box in narrowed if box is not None]))
+
+
+def others(wanted: Filter) -> Filter:
+    """The filter without any events of the infrastructure."""
+    return wanted & _THEIRS if asks(wanted) else wanted
 
 
 def _types(box: Box) -> ValueSet | None:
