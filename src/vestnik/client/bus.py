@@ -232,7 +232,7 @@ class Bus:
     async def fetch(
         self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
-        """Past events that brokers have stored, the newest `limit` of those that are wanted, oldest first.
+        """Past events that brokers have stored, the newest `limit` of those that are wanted or all, oldest first.
 
         Where a broker could not be asked, that is logged as a warning.
         """
