@@ -82,15 +82,14 @@ async def turned_away(address: str, hello: Hello) -> Goodbye:
 # --- tokens ---
 
 
-@pytest.mark.parametrize("token", ["", "wrong", "token-of-des", "token-of-desk ", "\ud800"])
+@pytest.mark.parametrize("token", ["", "wrong", "token-of-des", "token-of-desk "])
 async def test_without_a_right_token_nobody_comes_in(access: Path, token: str) -> None:
     async with broker(access=access) as b:
-        if token != "\ud800":
-            goodbye = await turned_away(b.address, Hello(VERSION, "c", False, token))
-            assert goodbye.code == "token" and "token" in goodbye.reason
-            with pytest.raises(TurnedAway, match="token"):
-                async with client(b, "c", token=token):
-                    pass
+        goodbye = await turned_away(b.address, Hello(VERSION, "c", False, token))
+        assert goodbye.code == "token" and "token" in goodbye.reason
+        with pytest.raises(TurnedAway, match="token"):
+            async with client(b, "c", token=token):
+                pass
         assert b.host.guests == [] and b.host.core.clients == {}
 
 
