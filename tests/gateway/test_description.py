@@ -13,7 +13,7 @@ from vestnik.gateway.openapi import DESCRIPTION
 from vestnik.gateway.sse import PARAMETERS
 from vestnik.gateway.webhooks import Wanted
 
-METHODS = {"get", "post", "delete"}
+METHODS = {"get", "post", "delete", "options"}
 OPERATIONS = [
     (path, method, operation) for path, methods in DESCRIPTION["paths"].items() for method, operation in methods.items()
 ]

@@ -286,3 +286,13 @@ async def test_a_file_that_cannot_be_used_is_said(tmp_path: Path, content: str, 
         async with world(hooks=file):
             pass
     assert file.read_text() == content
+
+
+async def test_one_gateway_pushes_to_another() -> None:
+    async with world() as here, world() as there:
+        subscription = await there.bus.subscribe("EXISTS price")
+        hook = {"filter": "price > 10", "sink": f"http://{there.address}/events"}
+        assert (await here.http.post("/subscriptions", json=hook)).status_code == 201
+        await here.bus.publish_many([quote(9), quote(11, id="e1"), quote(12)])
+        found = [(await subscription.get(20)).event for _ in range(2)]
+        assert ([event.data["price"] for event in found], found[0].id) == ([11, 12], "e1")

@@ -55,6 +55,7 @@ class Gateway:
         self.routes: Final = [
             Route("/events", self._source.get, methods=["GET"]),
             Route("/events", publishing.post, methods=["POST"]),
+            Route("/events", publishing.options, methods=["OPTIONS"]),
             Route("/subscriptions", self._webhooks.get_all, methods=["GET"]),
             Route("/subscriptions", self._webhooks.post, methods=["POST"]),
             Route("/subscriptions/{id}", self._webhooks.get, methods=["GET"]),

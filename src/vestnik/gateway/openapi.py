@@ -88,6 +88,12 @@ DESCRIPTION: Final[dict[str, Any]] = {
                     **_wrong(400, 401, 403, 408, 413, 415, 503),
                 },
             },
+            "options": {
+                "operationId": "mayPush",
+                "summary": "Whether CloudEvents web hooks may push here.",
+                "parameters": [_parameter("WebHook-Request-Origin", "header", "Who asks.")],
+                "responses": {"200": _says("They may: WebHook-Allowed-Origin says so.")},
+            },
         },
         "/subscriptions": {
             "get": {

@@ -69,13 +69,19 @@ def _runs(events: Iterable[tuple[int, Event]]) -> Iterator[list[tuple[int, Event
 
 
 class Publishing:
-    """`POST /events`."""
+    """`POST /events`, and whether others may push there."""
 
     def __init__(self, sessions: Sessions, metrics: Metrics, largest: int, patience: float) -> None:
         self._sessions = sessions
         self._metrics = metrics
         self._largest = largest
         self._patience = patience
+
+    async def options(self, request: Request) -> Response:
+        """Whether others may push events here, as CloudEvents web hooks ask: who may publish, may."""
+        origin = request.headers.get("webhook-request-origin")
+        agreed = {} if origin is None else {"webhook-allowed-origin": origin, "webhook-allowed-rate": "*"}
+        return Response(headers={"allow": "GET, POST, OPTIONS", **agreed})
 
     async def post(self, request: Request) -> Response:
         token = read_token(request.headers)
