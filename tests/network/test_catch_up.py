@@ -219,3 +219,22 @@ async def test_what_is_old_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monke
         assert [event.data["price"] for event in await c.fetch("price > 0")] == [2]
     with pytest.raises(InvalidSetting, match="retain_size"):
         broker(data=tmp_path, retain_size=5)
+
+
+async def test_in_time_only_the_latest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.store.RETAIN_EVERY", 0.05)
+    text = "x" * 1000
+    async with broker(data=tmp_path, retain_size=8 << 20, retain_latest_by="symbol") as b, client(b) as c:
+        for start in range(0, 4000, 500):
+            ticks = range(start, start + 500)
+            await c.publish_many([Event("t", {"symbol": n % 2, "price": n, "text": text}) for n in ticks])
+
+        async def kept() -> list[int]:
+            return [event.data["price"] for event in await c.fetch("price >= 0", limit=10_000)]
+
+        async with asyncio.timeout(20):
+            while len(found := await kept()) > 2500:
+                await asyncio.sleep(0.05)
+        assert found[-2:] == [3998, 3999] and found == sorted(found)
+    with pytest.raises(InvalidSetting, match="retain_latest_by"):
+        broker(data=tmp_path, retain_latest_by="a b")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Final
 
 from vestnik.broker.pages import pages
 from vestnik.matching.single.index import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.spaces import EVENT
+from vestnik.model.spaces import EVENT, Path
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.replays import Replay
 
@@ -41,7 +41,7 @@ class Selection:
         if self._key is None:
             self._found.append(taken)
         else:
-            value = _hashable(EVENT.read(taken.event, self._key))
+            value = key_of(taken.event, self._key)
             self._latest.pop(value, None)
             self._latest[value] = taken
 
@@ -82,6 +82,7 @@ def _any_of(filters: tuple[Filter, ...]) -> Callable[[Event], bool]:
     return lambda event: bool(matcher.match(event))
 
 
-def _hashable(value: Any) -> Any:
-    """The same for values that filters take for the same."""
+def key_of(event: Event, path: Path) -> Hashable:
+    """The value at a path of an event, the same for values that filters take for the same."""
+    value = EVENT.read(event, path)
     return repr(value) if isinstance(value, dict | list) else (isinstance(value, bool), value)

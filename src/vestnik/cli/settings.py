@@ -34,6 +34,7 @@ OPTIONS = (
     click.option("--retain-size", type=int, metavar="BYTES", help="Keep so much of it at most.  [default: 1 GiB]"),
     click.option("--retain-count", type=int, metavar="EVENTS", help="Keep so many at most.  [default: any number]"),
     click.option("--retain-age", type=float, metavar="SECONDS", help="Keep them for so long.  [default: for ever]"),
+    click.option("--retain-latest-by", metavar="PATH", help="Keep in time only the latest for each value of it."),
     click.option("--role", type=click.Choice(ROLES), help="A router takes no clients.  [default: broker]"),
     click.option("--lease", type=float, metavar="SECONDS", help="How long what is not renewed lasts.  [default: 60]"),
     click.option("--sweep", type=float, metavar="SECONDS", help="How often to look for that.  [default: 5]"),

@@ -76,7 +76,7 @@ class Broker:
         began = time.time_ns() // 1000
         stored: Iterable[Append] = ()
         if settings.data is not None:
-            self._journal = _journal(settings.data, settings.retention())
+            self._journal = _journal(settings.data, settings.retention(), settings.retain_latest_by)
             if not self._journal.recovery.is_clean:
                 self._say(str(self._journal.recovery))
             stored = self._journal.stored()
@@ -192,10 +192,10 @@ class Broker:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
 
-def _journal(folder: Path, retention: Retention) -> JournalStore:
+def _journal(folder: Path, retention: Retention, latest_by: str | None) -> JournalStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return JournalStore(folder / "journal", retention)
+        return JournalStore(folder / "journal", retention, latest_by)
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
 

@@ -7,13 +7,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from vestnik.errors import InvalidSetting
+from vestnik.errors import FilterError, InvalidSetting
 from vestnik.journal import Settings as Retention
 from vestnik.journal.settings import GIB, MIB
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.server.limits import Limits
 from vestnik.server.names import unfit_name
 from vestnik.transport.addresses import PORT, Address, is_loopback
+from vestnik.wire.replays import Replay
 
 ROLES: Final = ("broker", "router")
 MICROS: Final = 1_000_000
@@ -24,8 +25,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
-    folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds; what
-    happens it writes to the file `trace`.
+    folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds,
+    and in time only the latest by the value of the path `retain_latest_by`; what happens it writes to the file `trace`.
 
     At `http` it also has a gateway: pages of the sites `origin` may use it, and it pushes to the hosts `sink`.
 
@@ -43,6 +44,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retain_size: int = GIB
     retain_count: int | None = None
     retain_age: float | None = None
+    retain_latest_by: str | None = None
     lease: float = 60.0
     sweep: float = 5.0
     trace: Path | None = None
@@ -73,6 +75,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         """How the journal is kept; InvalidSetting where that cannot be."""
         if self.retain_age is not None and not self.retain_age > 0:
             raise InvalidSetting("retain_age", f"is longer than nothing, not {self.retain_age} seconds")
+        if self.retain_latest_by is not None:
+            try:
+                Replay(latest_by=self.retain_latest_by).key()
+            except (ValueError, FilterError) as error:
+                raise InvalidSetting("retain_latest_by", str(error)) from None
         age = None if self.retain_age is None else int(self.retain_age * MICROS)
         segment = min(16 * MIB, max(MIB, self.retain_size // 8))
         return Retention(

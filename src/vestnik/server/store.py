@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Raw, msgpack
 
 from vestnik.broker.effects import Append
-from vestnik.broker.selection import recollect
+from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Marks, Record, Settings
+from vestnik.model import spaces
 from vestnik.model.events import Event, Pair
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
+from vestnik.wire.replays import Replay
 
 TAKEN: Final = 1
 """The kind of a record that holds a client and an event that it published."""
@@ -39,11 +41,14 @@ Answer: TypeAlias = Callable[[Recalled], None]
 
 
 class JournalStore:
-    """Answers when what it was given is on disk. What nobody waits for is not waited for, unless its source is."""
+    """Answers when what it was given is on disk. What nobody waits for is not waited for, unless its source is.
+
+    With `latest_by`, a path, of the events with one value there only the latest is kept in time.
+    """
 
     is_durable = True
 
-    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
+    def __init__(self, folder: Path, settings: Settings | None = None, latest_by: str | None = None) -> None:
         self._journal = Journal.open(folder, settings)
         self._held = Held(folder.with_name("held"))
         self._journal.keep_from(self._held.oldest)
@@ -51,10 +56,12 @@ class JournalStore:
         self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
         self._waiting: deque[int] = deque()  # the positions of what is
         self._later: asyncio.TimerHandle | None = None
-        self._reading: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self.recovery = self._journal.recovery
+        self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
+        self._compacted = 0
         self._retaining: asyncio.TimerHandle | None = None
-        if self._journal.settings.retain_age is not None:
+        if self._journal.settings.retain_age is not None or self._latest_by is not None:
             self._retain()
 
     @property
@@ -117,9 +124,12 @@ class JournalStore:
             self._commit.when_committed(upto, lambda failure: self._read(what, upto, answer))
 
     def _read(self, what: Recall, upto: int, answer: Answer) -> None:
-        task = asyncio.ensure_future(self._answer(what, upto, answer))
-        self._reading.add(task)
-        task.add_done_callback(self._reading.discard)
+        self._begin(self._answer(what, upto, answer))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, what: Recall, upto: int, answer: Answer) -> None:
         try:
@@ -139,10 +149,17 @@ class JournalStore:
         return list(recollect(what, _taken(cursor), upto, lost))
 
     def _retain(self) -> None:
-        """Drop what is too old; all else is dropped when something is appended."""
+        """Drop what is too old or not the latest; all else is dropped when something is appended."""
         with suppress(JournalFailed):
             self._journal.retain(time.time_ns() // 1000)
+        if self._latest_by is not None and self._journal.first < self._journal.last > self._compacted:
+            self._compacted = self._journal.last
+            self._begin(self._compact(self._latest_by))
         self._retaining = asyncio.get_running_loop().call_later(RETAIN_EVERY, self._retain)
+
+    async def _compact(self, path: spaces.Path) -> None:
+        with suppress(JournalFailed, OSError):  # a full disk leaves all as it was
+            await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
 
     def _commit_later(self) -> None:
         if self._later is None:
@@ -157,7 +174,7 @@ class JournalStore:
             if timer is not None:
                 timer.cancel()
         await self._commit.close()
-        await asyncio.gather(*self._reading)
+        await asyncio.gather(*self._tasks)
         self._journal.close()
         self._held.close()
 
@@ -231,6 +248,12 @@ def _taken(cursor: Iterable[Record]) -> Iterator[Taken]:
             event = unpack(msgpack.decode(record.payload)[1])
             if event.seq is not None:
                 yield Taken(record.position, record.time, event)
+
+
+def _value(record: Record, path: spaces.Path) -> Hashable:
+    """What a record is the latest of; None where it is to stay."""
+    event = unpack(msgpack.decode(record.payload)[1]) if record.kind == TAKEN else None
+    return None if event is None or event.seq is None else key_of(event, path)
 
 
 def _entries(what: Append) -> list[Entry]:
