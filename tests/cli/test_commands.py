@@ -30,14 +30,14 @@ def printed(*arguments: str, stdin: str | bytes | None = None) -> Any:
 
 
 @pytest.mark.parametrize(
-    "words", ["", "filter", "filter check", "filter explain", "filter relate", "filter match", "demo"]
+    "words", ["", "filter", "filter check", "filter explain", "filter relate", "filter match", "demo", "demo filters"]
 )
 def test_every_command_has_help(words: str) -> None:
     result = run(*words.split(), "--help")
     assert result.exit_code == 0 and f"Usage: main {words}".rstrip() in result.stdout
 
 
-@pytest.mark.parametrize("words", ["", "filter check", "filter explain", "filter relate", "filter match"])
+@pytest.mark.parametrize("words", ["", "filter check", "filter explain", "filter relate", "filter match", "demo"])
 def test_help_names_the_exit_codes(words: str) -> None:
     assert "Exit codes: 0 " in run(*words.split(), "--help").stdout
 
@@ -46,7 +46,18 @@ def test_version() -> None:
     assert run("--version").stdout == "vestnik, version 0.1.0\n"
 
 
-@pytest.mark.parametrize("words", ["nonsense", "filter nonsense", "filter check", "filter relate a=1", "demo x"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "nonsense",
+        "filter nonsense",
+        "filter check",
+        "filter relate a=1",
+        "demo x",
+        "demo filters x",
+        "demo --seconds 0",
+    ],
+)
 def test_wrong_usage(words: str) -> None:
     result = run(*words.split())
     assert result.exit_code == 2 and result.stdout == "" and "Usage:" in result.stderr

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from vestnik import Event
-from vestnik.cli.demo import tour
+from vestnik.cli.demo.filters import tour
 from vestnik.matching import Matcher
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
@@ -141,7 +141,7 @@ def test_what_is_slow_to_load_is_not_loaded(words: str) -> None:
 
 
 def test_the_demo_in_a_pipe() -> None:
-    done = run("demo")
+    done = run("demo", "filters")
     assert done.returncode == 0 and done.stderr == b"" and b"\x1b" not in done.stdout
     assert "it would match if: price < 12" in done.stdout.decode()
 
@@ -158,7 +158,7 @@ def test_the_demo_does_not_measure_what_is_loaded_once(monkeypatch: pytest.Monke
             self.loaded = True
             return super().match(event)
 
-    monkeypatch.setattr("vestnik.cli.demo.Matcher", Loading)
+    monkeypatch.setattr("vestnik.cli.demo.filters.Matcher", Loading)
     page = StringIO()
     tour(Console(file=page, width=80, highlight=False), lambda: now)
     assert "1,000 events, 10.0 us each" in page.getvalue()

@@ -61,7 +61,7 @@ def _failed(message: str, code: int) -> int:
         "lab": ("vestnik.cli.lab:group", "Run the experiments of the papers."),
         "doctor": ("vestnik.cli.doctor:command", "Look whether this machine is ready."),
         "bench": ("vestnik.cli.bench:command", "Measure how fast a broker is."),
-        "demo": ("vestnik.cli.demo:command", "A tour of the filter language."),
+        "demo": ("vestnik.cli.demo:group", "Three brokers, a market, and a broker that is killed."),
     },
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done; 1 the answer is no, or some events could not be read; 2 wrong input or usage; "

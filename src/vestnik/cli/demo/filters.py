@@ -1,4 +1,4 @@
-"""`vestnik demo`: the filter language in a few screens. Every answer shown is computed as it is printed."""
+"""`vestnik demo filters`: the filter language in a few screens. Every answer shown is computed as it is printed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
-@click.command("demo")
+@click.command("filters")
 def command() -> None:
     """A tour of the filter language, a few screens long."""
     tour(Terminal(highlight=False), time.perf_counter)
