@@ -108,28 +108,32 @@ class Chronicle:
         if isinstance(message, Appended):
             size = len(message.what.events)
             self.taken += size
+            self._keep((now, sender, message, effects, size))
         elif isinstance(message, Forward):
             size = len(message.events)
             self.passed += size
+            self._keep((now, sender, message, effects, size))
         elif isinstance(message, Publish):
-            size = len(message.events)
-            if not any(isinstance(effect, Append) and effect.refused for effect in effects):
-                return
+            for effect in effects:
+                if isinstance(effect, Append) and effect.refused:
+                    self._keep((now, sender, message, effects, len(message.events)))
         elif isinstance(message, Past | Addressed | NotAppended):
             size = sum(1 for _ in _events(message))
-            if not size or any(isinstance(effect, Send) and effect.message is message for effect in effects):
-                return  # it holds no events, or is for another broker
+            if size and not any(isinstance(effect, Send) and effect.message is message for effect in effects):
+                self._keep((now, sender, message, effects, size))  # it is not for another broker
         else:
             self._noticed(message, sender, effects, now)
-            return
-        for effect in effects:
-            if type(effect) is Send and type(effect.message) is Notify:
+
+    def _keep(self, handled: Handled) -> None:
+        for effect in handled[3]:
+            if isinstance(effect, Send) and isinstance(effect.message, Notify):
                 self.sent += len(effect.message.deliveries)
-        self._handled.append((now, sender, message, effects, size))
-        self._size += size
+        self._handled.append(handled)
+        self._size += handled[4]
         while self._size > EVENTS and len(self._handled) > 1:
-            self.since, *_, dropped = self._handled.popleft()
-            self._size -= dropped
+            oldest = self._handled.popleft()
+            self.since = oldest[0]
+            self._size -= oldest[4]
 
     def came(self, client: NodeId, now: float) -> None:
         """A client has connected."""
