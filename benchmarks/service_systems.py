@@ -47,7 +47,7 @@ class Vestnik:
         await self._bus.__aenter__()
 
     async def subscribe(self, want: Want, take: Take) -> None:
-        await self._bus.subscribe(want.text, lambda n: take(n.event.data), queue=10_000)
+        await self._bus.subscribe(want.text, lambda n: take(n.event.data))
 
     async def publish(self, events: Sequence[Data]) -> None:
         for data in events:

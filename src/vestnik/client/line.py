@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from vestnik.client.turns import Turns
 from vestnik.errors import Disconnected, TurnedAway, Unreachable, Untrusted, VestnikError
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Say
@@ -57,6 +58,7 @@ class Line:
         self._keeper: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._is_flushing = False
+        self._turns = Turns(self._hear)
         self._posted: list[Event] = []
         self._is_full = False
         self._heard_at = 0.0
@@ -86,6 +88,7 @@ class Line:
         self._send_posted()
         end, self._end, self.is_up = self._end, None, False
         if end is not None:
+            self._turns.finish(end)
             end.refuse("bye", f"{self._session.name} is leaving")
             await end.over()
 
@@ -197,27 +200,29 @@ class Line:
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
         self._heard_at = time.monotonic()
-        for message in messages:
-            match message:
-                case Notify(deliveries):
-                    self.do(self._session.notified(deliveries, time.time()))
-                case Welcome():
-                    self._end, self.is_up, self._error = end, True, None
-                    self.do(self._session.resume(time.time()))
-                    self._changed.set()
-                case Goodbye(code, reason):
-                    end.close()
-                    self.closed(end, reason)
-                    self._turned_away(code, reason)
-                case Ping():
-                    end.send(Pong())
-                case Pong():
-                    pass
-                case _:
-                    self.do(self._session.handle(message, time.time()))
-        end.flush()
+        self._turns.take(end, messages)
+
+    def _hear(self, end: End, message: Message) -> None:
+        match message:
+            case Notify(deliveries):
+                self.do(self._session.notified(deliveries, time.time()))
+            case Welcome():
+                self._end, self.is_up, self._error = end, True, None
+                self.do(self._session.resume(time.time()))
+                self._changed.set()
+            case Goodbye(code, reason):
+                end.close()
+                self.closed(end, reason)
+                self._turned_away(code, reason)
+            case Ping():
+                end.send(Pong())
+            case Pong():
+                pass
+            case _:
+                self.do(self._session.handle(message, time.time()))
 
     def closed(self, end: End, reason: str) -> None:
+        self._turns.finish(end)
         self._end, self.is_up, self._is_full = None, False, False
         self._posted.clear()
         self._error = Unreachable(self.address, reason)
