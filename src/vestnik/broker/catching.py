@@ -49,6 +49,7 @@ class MakingUp:
         self.waiting: set[int] = set()  # the numbers of the recalls
         self.lost: list[tuple[int, str]] = []  # for which subscription, and why
         self.live: list[tuple[Event, list[int]]] = []  # and the subscriptions that want it
+        self.holes: set[tuple[int, NodeId]] = set()  # the subscriptions, and the brokers that have not sent all
         self._found: dict[NodeId, list[Taken]] = {}
         self._wanted_by: dict[Place, list[int]] = {}
 
@@ -57,6 +58,10 @@ class MakingUp:
         if not wanted_by:
             self._found.setdefault(broker, []).append(taken)
         wanted_by.append(epoch)
+
+    def is_behind_hole(self, event: Event, epoch: int) -> bool:
+        """Whether something is missing before an event: it will come again with that."""
+        return event.stream is not None and (epoch, event.stream[0]) in self.holes
 
     def missed(self) -> Iterator[tuple[Event, list[int]]]:
         """What is made up for, and the subscriptions that want it."""

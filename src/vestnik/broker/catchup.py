@@ -194,6 +194,8 @@ class CatchUp:
             subscription.lacks[asked.broker] = max(message.after, subscription.lacks[asked.broker])
             if message.after >= message.upto:
                 del subscription.lacks[asked.broker]
+                if making_up is not None:
+                    making_up.holes.discard((subscription.epoch, asked.broker))
 
     def _answered(self, number: int, asked: Asked, now: float) -> list[Effect]:
         """A broker has sent all, or will not: with the last of them nothing is missing any more."""
@@ -213,14 +215,18 @@ class CatchUp:
         return effects
 
     def _made_up(self, node: NodeId, making_up: MakingUp, now: float) -> list[Effect]:
-        """What is missing for good, then what was missed, then what came meanwhile."""
+        """What is missing for good, then what was missed, then what came meanwhile.
+
+        A broker that is out of reach again will be asked again, also for what came of it meanwhile.
+        """
         client = self._clients[node]
         client.making_up = None
         subscriptions = {subscription.epoch: subscription for subscription in client.subscriptions.values()}
         coming = [(event, epochs, True) for event, epochs in making_up.missed()]
         known = {(place_of(event), epoch) for event, epochs, _ in coming for epoch in epochs}
         for event, epochs in making_up.live:
-            coming.append((event, [epoch for epoch in epochs if (place_of(event), epoch) not in known], False))
+            new = [epoch for epoch in epochs if (place_of(event), epoch) not in known]
+            coming.append((event, [epoch for epoch in new if not making_up.is_behind_hole(event, epoch)], False))
         counts = Counter(epoch for _, epochs, _ in coming for epoch in epochs)
         counts.update(epoch for epoch, _ in making_up.lost)
         for epoch in counts.keys() & subscriptions.keys():
@@ -283,9 +289,10 @@ class CatchUp:
         lacking = [subscription for source in sources if (subscription := self._subscription(source))]
         after = min(subscription.lacks[broker] for subscription in lacking)
         filters = tuple(dict.fromkeys(subscription.filter for subscription in lacking))
-        for source in sources:
+        for source, subscription in zip(sources, lacking, strict=True):
             client = self._clients[source.node]
             client.making_up = client.making_up or MakingUp()
+            client.making_up.holes.add((subscription.epoch, broker))
         return self._ask(broker, Recall(0, filters, EVERYTHING, after=after), sources, replays=False)
 
     def _ask(self, broker: NodeId, recall: Recall, askers: Sequence[Asker], *, replays: bool) -> list[Effect]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import structs
 
 from vestnik.broker.announcements import Announcements, wishes
+from vestnik.broker.bearings import Bearings
 from vestnik.broker.catchup import CatchUp
 from vestnik.broker.clients import Client
 from vestnik.broker.effects import (
@@ -100,10 +101,11 @@ class BrokerCore:
         self._outlet = Outlet(router, self.clients, places)
         self._announcements = Announcements(name, self._intake.stamped) if announces else None
         self._catch_up = catch_up = CatchUp(name, self.clients, self.surroundings, router, places, first_seq)
+        self._bearings = Bearings(self.clients, self.surroundings)
         self._reception = reception = Reception(
-            self.clients, router, self.surroundings, catch_up, self._announcements, self._tell
+            self.clients, router, self._bearings, catch_up, self._announcements, self._tell
         )
-        self._neighbourhood = Neighbourhood(router, self.surroundings, catch_up, self._tell, self._met)
+        self._neighbourhood = Neighbourhood(router, self.surroundings, catch_up, self._bearings, self._tell, self._met)
         self._handlers: dict[type[Message], Handler] = {
             Forward: self._forward,
             AdminS: self._admin,
@@ -230,6 +232,7 @@ class BrokerCore:
         self.surroundings.position = max(self.surroundings.position, message.position)
         effects = self._intake.tick(now)
         effects += self._neighbourhood.tick(now)
+        effects += self._bearings.tick(now)
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
             effects += (*self._neighbourhood.sweep(), *self._reception.expire(now), *self._tell(now))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import TypeAlias
 
+from vestnik.broker.bearings import Bearings
 from vestnik.broker.catchup import CatchUp
 from vestnik.broker.effects import Effect, LinkDown, LinkUp, Part, Send, Wake
 from vestnik.broker.reach import Surroundings
@@ -23,10 +24,19 @@ Met: TypeAlias = Callable[[Set[NodeId], Set[NodeId], float], list[Effect]]
 class Neighbourhood:
     """Keeps neighbours informed of who is on this side of their link, and up to where they were sent what is new."""
 
-    def __init__(self, router: Router, surroundings: Surroundings, catch_up: CatchUp, tell: Tell, met: Met) -> None:
+    def __init__(
+        self,
+        router: Router,
+        surroundings: Surroundings,
+        catch_up: CatchUp,
+        bearings: Bearings,
+        tell: Tell,
+        met: Met,
+    ) -> None:
         self._router = router
         self._surroundings = surroundings
         self._catch_up = catch_up
+        self._bearings = bearings
         self._tell = tell
         self._met = met
         self._reported: dict[NodeId, Reach] = {}
@@ -61,7 +71,9 @@ class Neighbourhood:
         gone = {broker: position for broker, position in before.items() if broker not in after}
         effects = self._met(before.keys(), after.keys(), now)
         effects += self._catch_up.vanished(gone, now) if gone else []
-        return effects + self._catch_up.appeared(after.keys() - before.keys())
+        appeared = after.keys() - before.keys()
+        effects += self._catch_up.appeared(appeared)
+        return effects + (self._bearings.appeared(now) if appeared else [])
 
     def _report(self, neighbours: list[NodeId]) -> list[Effect]:
         """Tell neighbours who is on this side, unless they know."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from vestnik.broker.announcements import Announcements, Wish, admitted
+from vestnik.broker.bearings import Bearings
 from vestnik.broker.catchup import CatchUp
 from vestnik.broker.clients import MOST_KEPT, Client, Subscription
 from vestnik.broker.effects import Drained, Effect, Full, Gone, Lapsed, Send
-from vestnik.broker.reach import Surroundings
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION
 from vestnik.routing.propagation import FOREVER, Source
@@ -40,14 +40,14 @@ class Reception:
         self,
         clients: dict[NodeId, Client],
         router: Router,
-        surroundings: Surroundings,
+        bearings: Bearings,
         catch_up: CatchUp,
         announcements: Announcements | None,
         tell: Tell,
     ) -> None:
         self._clients = clients
         self._router = router
-        self._surroundings = surroundings
+        self._bearings = bearings
         self._catch_up = catch_up
         self._announcements = announcements
         self._tell = tell
@@ -75,7 +75,8 @@ class Reception:
         effects = self._tell(now)
         if after is not before:
             effects += self._catch_up.begin(source, message.replay)
-        seen = () if after.replaying or known.making_up else tuple((self._surroundings.positions | after.lacks).items())
+        seen = self._bearings.seen(known, after)
+        effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
         if message.settled and message.request:
             return effects + self._catch_up.settle(client, accepted)

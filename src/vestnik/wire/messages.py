@@ -314,7 +314,8 @@ class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
     Of a subscription it names the numbering, and its last number. With all up to that, the client has `seen` all that
-    it wants of what each broker took up to a position. Up to number `taken` its application has taken them.
+    it wants of what each broker took up to a position. Up to number `taken` its application has taken them. Where
+    brokers have come within reach, this is said without a request.
     """
 
     request: int

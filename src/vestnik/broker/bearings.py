@@ -1,0 +1,61 @@
+"""Tells clients up to which position they have seen what each broker took. By these they resume, at any broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vestnik.broker.clients import FOREVER, Client, Subscription
+from vestnik.broker.effects import Effect, Send, Wake
+from vestnik.broker.reach import Surroundings
+from vestnik.wire.messages import Accepted, NodeId
+
+TELL_AFTER = 1.0
+"""Seconds after a broker has come within reach in which clients are told its position."""
+
+
+class Bearings:
+    """Clients are told when they subscribe or renew, and also where that was too early to tell all."""
+
+    def __init__(self, clients: Mapping[NodeId, Client], surroundings: Surroundings) -> None:
+        self._clients = clients
+        self._surroundings = surroundings
+        self._untold: set[NodeId] = set()
+        self._next = FOREVER
+
+    def seen(self, client: Client, subscription: Subscription) -> tuple[tuple[NodeId, int], ...]:
+        """What a client has seen that has all of a subscription; nothing while something is on its way to it."""
+        if subscription.replaying or client.making_up:
+            return ()
+        return tuple((self._surroundings.positions | subscription.lacks).items())
+
+    def tell_soon(self, clients: Iterable[NodeId], now: float) -> list[Effect]:
+        self._untold.update(clients)
+        if not self._untold or self._next < FOREVER:
+            return []
+        self._next = now + TELL_AFTER
+        return [Wake(self._next)]
+
+    def appeared(self, now: float) -> list[Effect]:
+        """Brokers are within reach whose positions clients do not know."""
+        return self.tell_soon(self._clients, now)
+
+    def tick(self, now: float) -> list[Effect]:
+        """Tell, if it is time for it. Who waits for something is told when that has come."""
+        if now < self._next:
+            return []
+        told, self._untold, self._next = sorted(self._untold), set(), FOREVER
+        effects: list[Effect] = []
+        for name in told:
+            client = self._clients.get(name)
+            if client is not None and client.connected:
+                effects += self._tell(name, client)
+        return effects + self.tell_soon((), now)
+
+    def _tell(self, name: NodeId, client: Client) -> Iterable[Effect]:
+        for subscription in client.subscriptions.values():
+            seen = self.seen(client, subscription) if client.takes else ()
+            if not seen:
+                self._untold.add(name)
+                continue
+            epoch, last, taken = subscription.epoch, subscription.last, subscription.taken
+            yield Send(name, Accepted(0, epoch=epoch, last=last, seen=seen, taken=taken))
