@@ -8,8 +8,8 @@ from sim.worlds import ALL, handed, kinds, network, quote
 from vestnik import Filter
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
-from vestnik.sim.topologies import line
-from vestnik.trace.records import Dropped, Notified, Published, Sent
+from vestnik.sim.topologies import Topology, line
+from vestnik.trace.records import Cut, Dropped, Notified, Published, Sent
 
 STRATEGIES = ["flooding", "simple", "identity", "covering", "merging", "hierarchical covering"]
 
@@ -90,7 +90,7 @@ def test_what_was_stored_outlives_a_crash() -> None:
     net.crash("b3")
     net.settle()
     net.restart("b3")
-    stored = [event.id for what in net.brokers["b3"].disk for event in what.events]
+    stored = [entry.event.id for entry in net.brokers["b3"].disk.entries]
     assert stored == ["1"], "the second was not on disk yet"
 
 
@@ -160,3 +160,52 @@ def test_streams_go_on_after_a_crash() -> None:
     net.settle()
     assert handed(net.trace, "c") == ["1", "2"]
     assert [record.event.seq for record in net.trace if isinstance(record, Published)] == [1, 2]
+
+
+def test_what_comes_while_something_is_missing_waits_also_where_that_stays_away() -> None:
+    """A link breaks again before what was missed has come; a later event had come already."""
+    net = pair(size=3, link=Link(Constant(1.0)))
+    net.cut("b0", "b1")
+    net.publish("p", quote(1))
+    net.settle()
+    net.restore("b0", "b1")
+    net.run(net.now + 2.5)
+    net.publish("p", quote(2))
+    net.run(net.now + 2.2)
+    net.cut("b0", "b1")
+    net.settle()
+    assert handed(net.trace, "c") == []
+    net.restore("b0", "b1")
+    net.settle()
+    assert handed(net.trace, "c") == ["1", "2"]
+
+
+def test_clients_learn_the_positions_of_brokers_that_come_within_reach() -> None:
+    """The subscription is older than what its broker knows of the others, and is never renewed."""
+    net = network(line(3), link=Link(Constant(1.0)))
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.subscribe("c", "all", ALL)
+    net.run(10.0)
+    net.crash("b0")
+    net.publish("p", quote(1))
+    net.run(20.0)
+    net.restart("b0")
+    net.run(30.0)
+    assert handed(net.trace, "c") == ["1"] and "Missing" not in kinds(net.trace)
+
+
+def test_a_link_that_closes_a_cycle_is_parted() -> None:
+    net = network(Topology(("b0", "b1", "b2"), (("b0", "b1"), ("b1", "b2"), ("b0", "b2"))))
+    net.cut("b0", "b2")
+    net.settle()
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.subscribe("c", "all", ALL)
+    net.settle()
+    net.restore("b0", "b2")
+    net.settle()
+    assert [sorted((record.one, record.other)) for record in net.trace if isinstance(record, Cut)] == [["b0", "b2"]] * 2
+    net.publish("p", quote(1))
+    net.settle()
+    assert handed(net.trace, "c") == ["1"]

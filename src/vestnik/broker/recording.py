@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vestnik.broker.core import BrokerCore
-from vestnik.broker.effects import Append, Effect, Full, Gone, LinkDown, LinkUp, Note, Send, Tick
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Effect,
+    Full,
+    Gone,
+    LinkDown,
+    LinkUp,
+    NotAppended,
+    Note,
+    Send,
+    Tick,
+)
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import asks
 from vestnik.model.streams import Handed
@@ -88,6 +100,10 @@ class Recorder:
                 yield from self._subscribed(Source(sender, name), now)
             case Advertise(name):
                 yield from self._advertised(Source(sender, name), now)
+            case Appended(Append(client, events)):
+                yield from [Published(now, client, event) for event in events if event.seq is not None]
+            case NotAppended(Append(client, events), reason):
+                yield from [Rejected(now, client, event, reason) for event in events]
         for effect in effects:
             yield from self._performed(message, effect, now)
         if isinstance(message, Unsubscribe | Unadvertise | Gone | Tick):
@@ -102,11 +118,9 @@ class Recorder:
                 elif isinstance(going, Answer):
                     yield from self._notified(to, going.kept, now)
                     yield from self._lost(to, going.last, now)
-            case Append(client, events, _, refused):
-                yield from [Published(now, client, event) for event in events if event.seq is not None]
-                if refused and isinstance(message, Publish):
-                    given = {event.id: event for event in message.events}
-                    yield from [Rejected(now, client, given[r.id], r.reason) for r in refused if r.id in given]
+            case Append(client, _, _, refused) if refused and isinstance(message, Publish):
+                given = {event.id: event for event in message.events}
+                yield from [Rejected(now, client, given[r.id], r.reason) for r in refused if r.id in given]
             case Note(event, _, reason):
                 yield Dropped(now, self._name, event, reason)
 

@@ -7,10 +7,22 @@ what was stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
-from vestnik.broker.effects import Append, Appended, Effect, Note, Past, Read, Send, Tick, Wake
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Effect,
+    NotAppended,
+    Note,
+    Part,
+    Past,
+    Read,
+    Send,
+    Tick,
+    Wake,
+)
 from vestnik.broker.selection import recollect
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
@@ -19,7 +31,7 @@ from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
 from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
-from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recalled, Taken
+from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recall, Recalled, Taken
 
 MICROS = 1_000_000
 
@@ -30,8 +42,36 @@ class Core(Protocol):
     def handle(self, message: Message, sender: NodeId, now: float) -> Iterable[Effect]: ...
 
 
-Disk: TypeAlias = list[Append]
-"""What a broker has stored, in order. It outlives crashes."""
+class Entry(NamedTuple):
+    """An event that is stored, when, and who published it."""
+
+    time: float
+    client: NodeId
+    event: Event
+
+
+class Disk:
+    """What a broker has stored, in order: the position of an entry is its number, from 1. It outlives crashes.
+
+    While it `fails`, nothing can be stored.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.fails = False
+
+    @property
+    def position(self) -> int:
+        return len(self.entries)
+
+    def stored(self) -> Iterator[Append]:
+        return (Append(client, (event,)) for _, client, event in self.entries)
+
+    def recall(self, what: Recall) -> Iterator[Recalled]:
+        after, upto = max(what.after, 0), what.upto or self.position
+        entries = enumerate(self.entries[after:upto], start=after + 1)
+        taken = [Taken(at, int(entry.time * MICROS), entry.event) for at, entry in entries if entry.event.seq]
+        return recollect(what, taken, upto)
 
 
 class World:
@@ -99,11 +139,20 @@ class Host(ABC):
 
 
 class BrokerHost(Host):
-    """`channels` lead to its neighbours and its clients; storing takes `disk_delay()` seconds."""
+    """`channels` lead to its neighbours and its clients; storing takes `disk_delay()` seconds; `part` ends a link."""
 
-    def __init__(self, name: NodeId, world: World, core: Core, disk: Disk, disk_delay: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        name: NodeId,
+        world: World,
+        core: Core,
+        disk: Disk,
+        disk_delay: Callable[[], float],
+        part: Callable[[NodeId, NodeId], None],
+    ) -> None:
         super().__init__(name, world)
         self.core = core
+        self._part = part
         self.disk = disk
         self.channels: dict[NodeId, Channel] = {}
         self._disk_delay = disk_delay
@@ -130,41 +179,41 @@ class BrokerHost(Host):
             channel.send(going)
 
     def wake(self) -> None:
-        self.take(Tick(len(self.disk)), self.name)
+        self.take(Tick(self.disk.position), self.name)
 
     def _perform(self, effect: Effect) -> None:
         world, now = self._world, self._kernel.now
         match effect:
-            case Append(client, events):
-                for event in events:
-                    if event.seq is not None:
-                        world.record(Published(now, client, event))
+            case Append():
                 self._disk_free_at = max(self._disk_free_at, now + self._disk_delay())
                 self._kernel.at(self._disk_free_at, self._stored, effect)
             case Read():
                 self._kernel.at(now + self._disk_delay(), self._read, effect)
             case Wake(at):
                 self._wake_at(at)
+            case Part(neighbour):
+                self._part(self.name, neighbour)
             case Note(event, _, reason):
                 world.record(Dropped(now, self.name, event, reason))
 
     def _read(self, what: Read) -> None:
         if self.is_up:
-            recall = what.recall
-            after, upto = max(recall.after, 0), recall.upto or len(self.disk)
-            stored = [
-                Taken(position, int(self._kernel.now * MICROS), event)
-                for position, append in enumerate(self.disk[after:upto], start=after + 1)
-                for event in append.events
-                if event.seq is not None
-            ]
-            for found in recollect(recall, stored, upto):
+            for found in self.disk.recall(what.recall):
                 self.take(Past(what, found), self.name)
 
     def _stored(self, what: Append) -> None:
-        if self.is_up:
-            self.disk.append(what)
-            self.take(Appended(what), self.name)
+        """What is stored is published, if it need not wait for its time."""
+        now = self._kernel.now
+        if not self.is_up:
+            return
+        if self.disk.fails and what.events:
+            self.take(NotAppended(what, "the disk has failed"), self.name)
+            return
+        for event in what.events:
+            self.disk.entries.append(Entry(now, what.client, event))
+            if event.seq is not None:
+                self._world.record(Published(now, what.client, event))
+        self.take(Appended(what), self.name)
 
 
 class ClientHost(Host):

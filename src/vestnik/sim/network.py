@@ -71,7 +71,7 @@ class Network:
         self._rng = Random(f"{seed} links")
         self._link, self._access = link, access
         self._disk_delay = disk.sampler(Random(f"{seed} disks"))
-        self._disks: dict[NodeId, Disk] = {name: [] for name in topology.nodes}
+        self._disks: dict[NodeId, Disk] = {name: Disk() for name in topology.nodes}
         self._cuts: set[frozenset[NodeId]] = set()
         self._away: set[NodeId] = set()
         self.wanted: dict[tuple[NodeId, str], Filter] = {}  # by client and name
@@ -234,8 +234,8 @@ class Network:
 
     def _start(self, broker: NodeId) -> None:
         disk = self._disks[broker]
-        core = self._make_core(broker, tuple(disk))
-        host = self.brokers[broker] = BrokerHost(broker, self.world, core, disk, self._disk_delay)
+        core = self._make_core(broker, tuple(disk.stored()))
+        host = self.brokers[broker] = BrokerHost(broker, self.world, core, disk, self._disk_delay, self._part)
         host.wake()
 
     def _join(self, one: NodeId, other: NodeId) -> None:

@@ -49,7 +49,7 @@ class Unadvertised(Record, frozen=True):
 
 
 class Published(Record, frozen=True):
-    """A client handed an event to its broker, and the broker took it: it has its stream and seq."""
+    """A client handed an event to its broker, and the broker took it: it is stored, with its stream and seq."""
 
     client: NodeId
     event: Event
