@@ -15,18 +15,8 @@ from collections.abc import Collection, Iterator
 from itertools import repeat
 from typing import NamedTuple
 
-from vestnik.trace.records import (
-    AnyRecord,
-    Corrupted,
-    Crashed,
-    Cut,
-    Detached,
-    Dropped,
-    Linked,
-    Notified,
-    Published,
-    Restarted,
-)
+from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published
+from vestnik.verify.connections import disturbs
 from vestnik.verify.histories import MICROS, History, Span, key_of
 from vestnik.verify.presence import movements
 from vestnik.verify.publications import offered, wanted
@@ -119,15 +109,7 @@ def _is_calm(history: History, disturbances: list[int], number: int, due: int) -
 
 def _disturbances(history: History, clients: Collection[NodeId]) -> list[int]:
     """Where something happens to brokers or links between them."""
-    return [number for number, record in enumerate(history.records) if _disturbs(record, clients)]
-
-
-def _disturbs(record: AnyRecord, clients: Collection[NodeId]) -> bool:
-    match record:
-        case Crashed(node=node) | Restarted(node=node):
-            return node not in clients
-        case _:
-            return isinstance(record, Linked | Cut | Corrupted)
+    return [number for number, record in enumerate(history.records) if disturbs(record, clients)]
 
 
 def _fates(history: History, events: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:

@@ -46,7 +46,13 @@ def command(ctx: click.Context, seeds: int, first: int, minutes: float | None) -
 
 def check(claim: Claim) -> list[Violation]:
     """What is wrong, by all rules that the claim is held to."""
-    found = check_trace(claim.records, settling=claim.settling, since=claim.since, advertisements=claim.advertisements)
+    found = check_trace(
+        claim.records,
+        settling=claim.settling,
+        since=claim.since,
+        advertisements=claim.advertisements,
+        stored=claim.stored,
+    )
     return [violation for violation in found if not (claim.lossy and violation.rule == "liveness")]
 
 

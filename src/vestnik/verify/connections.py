@@ -1,0 +1,101 @@
+"""Who is connected: the brokers among each other, and the clients to them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Hashable
+
+from vestnik.trace.records import (
+    AnyRecord,
+    Corrupted,
+    Crashed,
+    Cut,
+    Detached,
+    Linked,
+    Restarted,
+    Settled,
+)
+from vestnik.verify.histories import History
+from vestnik.verify.presence import movements
+from vestnik.wire.messages import NodeId
+
+
+class Connections:
+    """Where in a trace something happened to brokers and links, and to each client.
+
+    The network is whole while all brokers are up and all links there.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._moves = movements(history)
+        self._changes: list[int] = []
+        self._whole: list[bool] = []  # after each change
+        missing: set[Hashable] = set()
+        for number, record in enumerate(history.records):
+            if disturbs(record, self._moves):
+                _note(record, missing)
+                self._changes.append(number)
+                self._whole.append(not missing)
+
+    def is_whole(self, number: int) -> bool:
+        """Whether the network is whole after record `number`."""
+        place = bisect_right(self._changes, number)
+        return place == 0 or self._whole[place - 1]
+
+    def is_there(self, client: NodeId, number: int) -> bool:
+        """Whether a client is connected after record `number`, as far as is known."""
+        moves = self._moves.get(client, [])
+        place = bisect_right(moves, number)
+        return place == 0 or not isinstance(self._history.records[moves[place - 1]], Detached | Crashed)
+
+    def end(self) -> int | None:
+        """The last record by which all had settled and the network was whole."""
+        records = self._history.records
+        settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
+        return next((number for number in reversed(settled) if self.is_whole(number)), None)
+
+    def last_move(self, client: NodeId, number: int) -> int:
+        """Where a client came or went for the last time before record `number`; -1 where it did not."""
+        moves = self._moves.get(client, [])
+        place = bisect_left(moves, number)
+        return moves[place - 1] if place else -1
+
+    def known(self, client: NodeId, number: int) -> int:
+        """The first record by which all brokers know what a client said at record `number`.
+
+        They do when it has settled while the network was whole and the client there. Who is back says it again.
+        """
+        history = self._history
+        later = sorted({*self._after(self._changes, number), *self._after(self._moves.get(client, []), number)})
+        ends = [*later, len(history.records)]
+        for begin, end in zip([number, *later], ends, strict=True):
+            settled = history.settles(begin)
+            if settled <= end and self.is_whole(begin) and self.is_there(client, begin):
+                return settled
+        return len(history.records)
+
+    @staticmethod
+    def _after(numbers: list[int], number: int) -> list[int]:
+        return numbers[bisect_right(numbers, number) :]
+
+
+def disturbs(record: AnyRecord, clients: Collection[NodeId]) -> bool:
+    """Whether something happens to brokers or links between them."""
+    match record:
+        case Crashed(node=node) | Restarted(node=node):
+            return node not in clients
+        case _:
+            return isinstance(record, Linked | Cut | Corrupted)
+
+
+def _note(record: AnyRecord, missing: set[Hashable]) -> None:
+    match record:
+        case Crashed(node=node):
+            missing.add(node)
+        case Restarted(node=node):
+            missing.discard(node)
+        case Cut(one=one, other=other):
+            missing.add(frozenset((one, other)))
+        case Linked(one=one, other=other):
+            missing.discard(frozenset((one, other)))
