@@ -108,6 +108,7 @@ class TcpEnd(End, asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._gone.set()
+        self._reader.forget()  # and not when the collector comes round to it
         if self._ending is not None:
             self._ending.cancel()
         if self._is_open:

@@ -155,6 +155,10 @@ class Reader:
         """From the next message on, other limits hold."""
         self._largest, self._limits = largest, limits
 
+    def forget(self) -> None:
+        """Let go of what has come of a message that will not be complete."""
+        self._rest = bytearray()
+
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
         self._rest += data
