@@ -195,6 +195,26 @@ def test_console_examples(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
         run_console(str(path.relative_to(ROOT)), text, tmp_path)
 
 
+def test_the_first_example_as_a_program_of_its_own(tmp_path: Path) -> None:
+    """As whoever reads the README runs it: saved to a file, with a broker that is there already."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    program = next(blocks(page, "python")).text
+    runs = (command for block in blocks(page, "console") for command in commands(block))
+    shown = next(command for command in runs if command.text.startswith("python "))
+    assert len(program.splitlines()) <= 15
+    (tmp_path / shown.text.split()[1]).write_text(program, encoding="utf-8")
+    with served(tmp_path / "data", with_gateway=False) as variables:
+        done = subprocess.run(
+            [sys.executable, *shown.text.split()[1:]],
+            cwd=tmp_path,
+            env=os.environ | variables,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+    assert (done.stdout.splitlines(), done.stderr) == (list(filter(None, shown.output)), "")
+
+
 def example(text: str) -> None:
     (block,) = blocks(f"Text.\n\n```python\n{text}\n```\n", "python")
     run_python(block, "page.md", {})
