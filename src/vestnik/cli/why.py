@@ -51,6 +51,6 @@ def _print(found: Story) -> None:
     if found.event is not None:
         click.echo(printable(f"  event {found.event['id']} from {found.event['source']}, {found.event['type']}"))
     width = max([len(step.broker) for step in found.steps], default=0)
-    for step in sorted(found.steps, key=lambda step: (step.at is None, step.at or 0.0)):
+    for step in found.steps:
         at = " " * 24 if step.at is None else clock(step.at)
         click.echo(printable(f"  {at}  {step.broker:{width}}  {step.said}"))

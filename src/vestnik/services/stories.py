@@ -26,7 +26,9 @@ def story(
     teller = _Teller(id, client, views, stored)
     for broker in silent:
         teller.step(broker, None, "did not answer: what happened there is not known")
-    return Story(id, client, *teller.verdict(event), event, tuple(teller.steps))
+    verdict = teller.verdict(event)
+    in_order = sorted(teller.steps, key=lambda step: (step.at is None, step.at or 0.0))
+    return Story(id, client, *verdict, event, tuple(in_order))
 
 
 class _Teller:

@@ -25,7 +25,10 @@ class Verdict(NamedTuple):
 
 
 class Story(Struct, frozen=True):
-    """`verdict` is a word for programs, `said` a sentence for people; the steps are what it follows from."""
+    """`verdict` is a word for programs, `said` a sentence for people.
+
+    The steps are what it follows from, in the order of time; what has none is last.
+    """
 
     id: str
     client: str | None
