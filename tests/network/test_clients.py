@@ -10,6 +10,7 @@ import pytest
 import vestnik
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event
+from vestnik.client.batches import batches_of
 from vestnik.client.notifications import Gap, Notification
 from vestnik.errors import Disconnected, InvalidAddress, NotAccepted, TurnedAway, Unreachable
 from vestnik.transport.addresses import read_address
@@ -173,6 +174,34 @@ async def test_publications_outside_of_what_was_advertised_are_refused() -> None
         await p.unadvertise(name)
         with pytest.raises(NotAccepted, match=r"1 of 1 events .* e2:"):
             await p.publish(quote(5, id="e2"))
+
+
+async def test_who_publishes_at_once_with_others_is_answered_for_its_own_event() -> None:
+    async with broker(advertisements=True) as b, client(b) as p:
+        await p.advertise("price > 10")
+        published = [p.publish(quote(price, id=f"e{price}")) for price in (20, 5, 30)]
+        one, two, three = await asyncio.gather(*published, return_exceptions=True)
+        assert one is None and three is None
+        assert isinstance(two, NotAccepted) and [id for id, _ in two.refused] == ["e5"]
+
+
+async def test_whoever_waits_when_a_client_leaves_is_told() -> None:
+    async with broker() as b:
+        async with client(b) as p:
+            publishing = asyncio.create_task(p.publish(quote(1)))
+            await asyncio.sleep(0)
+            p._over(Disconnected("left"))
+        with pytest.raises(Disconnected, match="left"):
+            await publishing
+
+
+async def test_events_are_requested_in_batches_that_are_neither_long_nor_large() -> None:
+    small, large = [Event("t", {"n": n}) for n in range(1_200)], [Event("t", {"x": "x" * 40_000}) for _ in range(3)]
+    assert [len(batch.events) for batch in batches_of(small)] == [512, 512, 176]
+    assert [len(batch.events) for batch in batches_of(large)] == [1, 1, 1]
+    found = batches_of([*small[:3], *large, Event("t", {"x": "x" * 100_000}), *small[3:5]])
+    assert [len(batch.events) for batch in found] == [4, 1, 1, 1, 2]
+    assert batches_of([]) == []
 
 
 async def test_wrong_use_is_refused_with_the_reason() -> None:

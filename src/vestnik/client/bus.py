@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
 from typing import Any, Final, Self, TypeAlias
 
+from vestnik.client.batches import Batch, batches_of, not_accepted
 from vestnik.client.line import Dial, Line
 from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
@@ -29,8 +29,6 @@ LOG: Final = logging.getLogger("vestnik")
 
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
-TOGETHER: Final = WINDOW // 2
-"""Events in one request: so few that a broker knows all of them when it is repeated."""
 TAKEN_EVERY: Final = 1.0
 """Seconds after which a broker is told what a client with a name has taken."""
 QUEUE: Final = 1000
@@ -57,6 +55,7 @@ class Bus:
         self._line = Line(self._session, dial, address, token or "", self._perform, self._over)
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
+        self._batch: Batch | None = None  # is going to be published in this turn
         self._answers: dict[Subject, asyncio.Future[Done]] = {}
         self._found: dict[int, asyncio.Future[Any]] = {}  # what was fetched or asked
         self._names = count(1)
@@ -113,7 +112,14 @@ class Bus:
     async def publish(self, event: Event, *, durable: bool = True) -> None:
         """Publish an event; with `durable`, return when the broker has stored it."""
         if durable:
-            await self.publish_many([event])
+            self._line.check("publish")
+            batch = self._batch
+            if batch is None or not batch.takes(event):
+                (batch,) = batches_of([event])
+                self._send_batch()
+                self._batch = batch
+                asyncio.get_running_loop().call_soon(self._send_batch)
+            await batch.accepted(event)
         elif self._line.post(event):
             await self._line.make_room()
 
@@ -125,18 +131,30 @@ class Bus:
                 if self._line.post(event):
                     await self._line.make_room()
             return
-        given = tuple(events)
-        for event in given:
-            if not isinstance(event, Event):
-                raise TypeError(f"an Event is published, not {type(event).__name__}")
-        pieces = [given[start : start + TOGETHER] for start in range(0, len(given), TOGETHER)]
-        requests = [self._session.publication(piece, time.time()) for piece in pieces]
-        answers = [self._ask(("publication", request), acts) for request, acts in requests]
-        refused = [refusal for done in await asyncio.gather(*answers) for refusal in done.refused]
+        batches = batches_of(events)
+        for batch in batches:
+            self._send_batch()
+            self._batch = batch
+        self._send_batch()
+        count = sum([len(batch.events) for batch in batches])
+        answers = [batch.accepted(*batch.events) for batch in batches]
+        outcomes = await asyncio.gather(*answers, return_exceptions=True)
+        refused: list[tuple[str, str]] = []
+        for outcome in outcomes:
+            if isinstance(outcome, NotAccepted) and outcome.refused:
+                refused += outcome.refused
+            elif outcome is not None:
+                raise outcome
         if refused:
-            reasons = "; ".join(f"{refusal.id}: {refusal.reason}" for refusal in refused)
-            pairs = tuple([(refusal.id, refusal.reason) for refusal in refused])
-            raise NotAccepted(f"{len(refused)} of {len(given)} events", reasons, pairs)
+            raise not_accepted(tuple(refused), count)
+
+    def _send_batch(self) -> None:
+        """Request that what was collected is published."""
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            request, acts = self._session.publication(batch.events, time.time())
+            self._answers["publication", request] = batch.answer
+            self._line.do(acts)
 
     # --- subscribing ---
 
@@ -321,6 +339,9 @@ class Bus:
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""
         waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._found.values()]
+        if self._batch is not None:
+            waiting.append(self._batch.answer)
+            self._batch = None
         for answer in waiting:
             if not answer.done():
                 answer.set_exception(error)

@@ -1,0 +1,63 @@
+"""Events that are published as one request, and the answer for which all wait who publish them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from vestnik.errors import NotAccepted
+from vestnik.model.events import Event
+from vestnik.model.streams import WINDOW
+from vestnik.session.acts import Done
+from vestnik.wire.frames import PIECE
+from vestnik.wire.packing import pack
+
+TOGETHER: Final = WINDOW // 2
+"""Events in one request: so few that a broker knows all of them when it is repeated."""
+
+
+class Batch:
+    """Not more than TOGETHER events, and not more bytes than PIECE unless it is one event."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self._size = 0
+
+    def takes(self, event: Event) -> bool:
+        """Take an event, if there is room for it."""
+        if not isinstance(event, Event):
+            raise TypeError(f"an Event is published, not {type(event).__name__}")
+        size = len(pack(event))
+        if self.events and (len(self.events) == TOGETHER or self._size + size > PIECE):
+            return False
+        self.events.append(event)
+        self._size += size
+        return True
+
+    async def accepted(self, *events: Event) -> None:
+        """Wait until the broker has stored some of these events; NotAccepted where it refuses them."""
+        done = await asyncio.shield(self.answer)
+        if done.reason:
+            raise NotAccepted("publication", done.reason)
+        ids = {event.id for event in events}
+        refused = tuple([(refusal.id, refusal.reason) for refusal in done.refused if refusal.id in ids])
+        if refused:
+            raise not_accepted(refused, len(events))
+
+
+def not_accepted(refused: tuple[tuple[str, str], ...], count: int) -> NotAccepted:
+    """That of so many events some are refused."""
+    reasons = "; ".join(f"{id}: {reason}" for id, reason in refused)
+    return NotAccepted(f"{len(refused)} of {count} events", reasons, refused)
+
+
+def batches_of(events: Iterable[Event]) -> list[Batch]:
+    """As few as hold all events in their order."""
+    found: list[Batch] = []
+    for event in events:
+        if not found or not found[-1].takes(event):
+            found.append(Batch())
+            found[-1].takes(event)
+    return found
