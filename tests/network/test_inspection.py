@@ -52,7 +52,7 @@ async def test_who_asks_again_while_it_is_being_answered_is_answered_once(monkey
             await go_on.wait()
             return "done"
 
-        b1.host._desk._answers["slow"] = slowly
+        b1.host.engine._desk._answers["slow"] = slowly
         asking = asyncio.create_task(c.inspect("slow"))
         await until(lambda: begun == 1)
         await asyncio.sleep(0.3)

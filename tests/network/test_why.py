@@ -155,7 +155,7 @@ async def test_the_advertisement_did_not_come_where_the_subscription_is() -> Non
         for b in (b3, b2):  # as if it had been lost on its way, and the subscription taken back
             for entry, _ in list(b.host.core.router.advertisements):  # type: ignore[attr-defined]
                 b.host.core.router._withdraw(entry, "b2" if b is b3 else "b1")  # type: ignore[attr-defined]
-            b.host._do(Tick())
+            b.host.engine.do(Tick())
         b3.host.core.router.subscriptions.told("b2").clear()
         b2.host.core.router.subscriptions.told("b1").clear()
         await until(lambda: entries(b1) == 0)

@@ -1,45 +1,30 @@
-"""Runs a broker core: hands it what arrives at its connections, and performs what it wants done.
+"""The connections of a broker: who is at the other end, what they may say, and whether they are still there.
 
-This is the only place with a clock. Whoever connects says Hello first, and is then a client or a neighbour by its name.
+Whoever connects says Hello first, and is then a client or a neighbour by its name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
-    Append,
-    Appended,
-    Consult,
-    Consulted,
     Drained,
-    Effect,
     Full,
     Gone,
-    Lapsed,
     LinkDown,
     LinkUp,
-    NotAppended,
-    Note,
-    Part,
-    Past,
-    Read,
-    Send,
-    Tick,
-    Wake,
 )
-from vestnik.broker.recording import Recorder
-from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.parser import OUTSIDE
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, Taken
 from vestnik.server.door import Denied, Door, Guest
+from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
@@ -62,8 +47,6 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Reach,
-    Recall,
-    Recalled,
     Subscribe,
     Took,
     Unadvertise,
@@ -73,36 +56,15 @@ from vestnik.wire.messages import (
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
-LATEST_TICK: Final = 5.0
-"""Seconds after which the core is told that time has passed, whatever it asked for."""
 BEAT = 15.0
 """Seconds in which everybody has to be heard from."""
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
-FOREVER: Final = float("inf")
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset(
     {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask, Took, Question}
 )
-
-
-class Store(Protocol):
-    """Where a broker keeps what its clients publish."""
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether it outlives a crash."""
-
-    @property
-    def position(self) -> int:
-        """All that was appended up to here will not be lost, and was answered."""
-
-    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
-        """Store, and call `done`, for each source in order; with the reason where it cannot be."""
-
-    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
-        """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
 
 
 class Parting(NamedTuple):
@@ -135,9 +97,9 @@ class BrokerHost:
         self._store = store
         self._takes_clients = takes_clients
         self._trace = trace
-        self._recorder = Recorder(core)
         self.chronicle = Chronicle(time.time())
-        self._desk = Desk(core, self.chronicle, stored, links)
+        desk = Desk(core, self.chronicle, stored, links)
+        self.engine = Engine(core, store, self.chronicle, desk, self, trace)
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
@@ -146,14 +108,10 @@ class BrokerHost:
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._consulting: list[Consult] = []  # what is being answered
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = FOREVER
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._quiet: set[End] = set()  # who was not heard since the last beat
         self._pulse = self._loop.call_later(BEAT, self._beat)
-        self._take(Tick(store.position), core.name)
+        self.engine.start()
 
     @property
     def name(self) -> NodeId:
@@ -171,74 +129,26 @@ class BrokerHost:
     def close(self) -> None:
         """End all connections, after what was sent is out."""
         self._pulse.cancel()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self.engine.close()
         for end in [*self._guests, *self._strangers]:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
 
-    # --- the core ---
+    # --- what the engine wants of the connections ---
 
-    def _take(self, message: Message, sender: NodeId) -> None:
-        """Hand the core a message and do what it wants done."""
-        now = time.time()
-        effects = self.core.handle(message, sender, now)
-        self.chronicle.note(message, sender, effects, now)
-        if self._trace is not None:
-            self._trace.write(self._recorder.records(message, sender, effects, now))
-        for effect in effects:
-            if isinstance(effect, Send):
-                end = self._ends.get(effect.to)
-                if end is not None:
-                    end.send(effect.message)
-                    self._touched[end] = None
-            else:
-                self._perform(effect)
+    def send(self, to: NodeId, message: Message) -> None:
+        end = self._ends.get(to)
+        if end is not None:
+            end.send(message)
+            self._touched[end] = None
 
-    def _perform(self, effect: Effect) -> None:
-        match effect:
-            case Append():
-                self._store.append(effect, self._stored)
-            case Read():
-                self._store.recall(effect.recall, lambda found: self._do(Past(effect, found)))
-            case Consult() if effect not in self._consulting:  # who waits for an answer asks again
-                self._consulting.append(effect)
-                self._begin(self._consult(effect))
-            case Wake(at):
-                self._wake(at)
-            case Part(neighbour, reason) if neighbour in self._ends:
-                self._refuse(self._ends[neighbour], "cycle", reason)
-            case Note() | Lapsed():
-                pass
+    def part(self, neighbour: NodeId, reason: str) -> None:
+        if neighbour in self._ends:
+            self._refuse(self._ends[neighbour], "cycle", reason)
 
-    def _do(self, message: Message) -> None:
-        """Tell the core what has happened, and send what follows; while messages are received, with what they cause."""
-        self._take(message, self.name)
-        if not self._is_receiving:
-            self._flush()
-
-    def _stored(self, what: Append, failure: str) -> None:
-        self._do(NotAppended(what, failure) if failure else Appended(what))
-
-    async def _consult(self, what: Consult) -> None:
-        try:
-            data, reason = await self._desk.answer(what.inquiry.kind, what.inquiry.about), ""
-        except NotAccepted as error:
-            data, reason = None, error.reason
-        except (VestnikError, OSError) as error:
-            data, reason = None, str(error)
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
-            data, reason = None, f"the question {what.inquiry.kind} is not about that: {error}"
-        finally:
-            self._consulting.remove(what)
-        self._do(Consulted(what, data, reason))
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that takes its time."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Let out what was sent; while messages are received, that waits for what the others cause."""
+        if self._is_receiving:
+            return
         if self._trace is not None:
             self._trace.flush()
         touched, self._touched = self._touched, {}
@@ -247,13 +157,6 @@ class BrokerHost:
             if end in self._congested and end.waiting > MOST_WAITING:
                 reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
                 self._refuse(end, "slow", reason)
-
-    def _wake(self, at: float) -> None:
-        if at < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at = at
-            self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
 
     def _beat(self) -> None:
         """Ask those who were silent whether they are there; who did not answer the last time is not."""
@@ -265,13 +168,6 @@ class BrokerHost:
             end.send(Ping())
             end.flush()
 
-    def _ring(self) -> None:
-        self._alarm, self._alarm_at = None, FOREVER
-        try:
-            self._do(Tick(self._store.position))
-        finally:
-            self._wake(time.time() + LATEST_TICK)
-
     def admit_by(self, access: Access) -> None:
         """Let others in from now on. Who may do other things than before is sent away, and its sessions end."""
         changed = self._door.admit_by(access)
@@ -281,11 +177,11 @@ class BrokerHost:
         for name, client in list(self.core.clients.items()):
             if name.partition(APART)[0] in changed:
                 for subscription in list(client.subscriptions):
-                    self._take(Unsubscribe(subscription), name)
+                    self.engine.take(Unsubscribe(subscription), name)
                 for advertisement in list(client.advertisements):
-                    self._take(Unadvertise(advertisement), name)
-                self._take(Gone(name), self.name)
-        self._flush()
+                    self.engine.take(Unadvertise(advertisement), name)
+                self.engine.take(Gone(name), self.name)
+        self.flush()
 
     # --- connections ---
 
@@ -320,7 +216,7 @@ class BrokerHost:
                     self._introduced(end, message)
         finally:
             self._is_receiving = False
-            self._flush()
+            self.flush()
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
@@ -333,7 +229,7 @@ class BrokerHost:
             greeted.set_result(Parting(code, reason))
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
-            self._do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
+            self.engine.do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
 
     def full(self, end: End) -> None:
         guest = self._guests.get(end)
@@ -341,21 +237,21 @@ class BrokerHost:
             self._congested.add(end)
         elif guest is not None:
             end.pause()  # who does not read is not read from, so that answers do not pile up
-            self._do(Full(guest.name))
+            self.engine.do(Full(guest.name))
 
     def drained(self, end: End) -> None:
         guest = self._guests.get(end)
         self._congested.discard(end)
         if guest is not None and not guest.is_broker:
             end.resume()
-            self._do(Drained(guest.name))
+            self.engine.do(Drained(guest.name))
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)
         if kind in BY_CLIENTS and not guest.is_broker:
-            self._take(self._door.permitted(message, guest, self.core), guest.name)
+            self.engine.take(self._door.permitted(message, guest, self.core), guest.name)
         elif kind in BY_BROKERS and guest.is_broker:
-            self._take(message, guest.name)
+            self.engine.take(message, guest.name)
         elif kind is Ping:
             end.send(Pong())
             self._touched[end] = None
@@ -403,11 +299,9 @@ class BrokerHost:
         self._touched[end] = None
         if guest.is_broker:
             self._say(f"linked with {guest.name}")
-            self._take(LinkUp(guest.name), self.name)
+            self.engine.take(LinkUp(guest.name), self.name)
         else:
-            self.chronicle.came(guest.name, time.time())
-            if self._trace is not None:
-                self._trace.write([self._recorder.attached(guest.name, time.time())])
+            self.engine.attached(guest.name)
 
     def _entrant(self, hello: Hello, end: End) -> Guest | Denied:
         """Who says Hello; or why it is not let in. Who it is comes before all else."""

@@ -1,0 +1,176 @@
+"""Runs a broker core: tells it what happens, and does what it wants done. This is the only place with a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
+
+from vestnik.broker.chronicle import Chronicle
+from vestnik.broker.core import BrokerCore
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Consult,
+    Consulted,
+    Effect,
+    Lapsed,
+    NotAppended,
+    Note,
+    Part,
+    Past,
+    Read,
+    Send,
+    Tick,
+    Wake,
+)
+from vestnik.broker.recording import Recorder
+from vestnik.errors import NotAccepted, VestnikError
+from vestnik.server.desk import Desk
+from vestnik.server.tracing import TraceFile
+from vestnik.wire.messages import Message, NodeId, Recall, Recalled
+
+LATEST_TICK: Final = 5.0
+"""Seconds after which the core is told that time has passed, whatever it asked for."""
+FOREVER: Final = float("inf")
+
+
+class Store(Protocol):
+    """Where a broker keeps what its clients publish."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it outlives a crash."""
+
+    @property
+    def position(self) -> int:
+        """All that was appended up to here will not be lost, and was answered."""
+
+    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
+        """Store, and call `done`, for each source in order; with the reason where it cannot be."""
+
+    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
+        """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
+
+
+class Connections(Protocol):
+    """The way to clients and neighbours."""
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """Send something to somebody, if that is connected. It goes out with `flush`."""
+
+    def part(self, neighbour: NodeId, reason: str) -> None:
+        """End a link that closes a cycle."""
+
+    def flush(self) -> None: ...
+
+
+class Engine:
+    """`trace` and the chronicle are told what happens; `desk` answers questions about the broker."""
+
+    def __init__(
+        self,
+        core: BrokerCore,
+        store: Store,
+        chronicle: Chronicle,
+        desk: Desk,
+        connections: Connections,
+        trace: TraceFile | None = None,
+    ) -> None:
+        self._core = core
+        self._store = store
+        self._chronicle = chronicle
+        self._desk = desk
+        self._connections = connections
+        self._trace = trace
+        self._recorder = Recorder(core)
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._consulting: list[Consult] = []  # what is being answered
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = FOREVER
+
+    def start(self) -> None:
+        self.take(Tick(self._store.position), self._core.name)
+
+    def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def attached(self, client: NodeId) -> None:
+        """A client has connected, of which the core learns when it says something."""
+        now = time.time()
+        self._chronicle.came(client, now)
+        if self._trace is not None:
+            self._trace.write([self._recorder.attached(client, now)])
+
+    def take(self, message: Message, sender: NodeId) -> None:
+        """Hand the core a message and do what it wants done."""
+        now = time.time()
+        effects = self._core.handle(message, sender, now)
+        self._chronicle.note(message, sender, effects, now)
+        if self._trace is not None:
+            self._trace.write(self._recorder.records(message, sender, effects, now))
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._connections.send(effect.to, effect.message)
+            else:
+                self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Append():
+                self._store.append(effect, self._stored)
+            case Read():
+                self._store.recall(effect.recall, lambda found: self.do(Past(effect, found)))
+            case Consult() if effect not in self._consulting:  # who waits for an answer asks again
+                self._consulting.append(effect)
+                self._begin(self._consult(effect))
+            case Wake(at):
+                self._wake(at)
+            case Part(neighbour, reason):
+                self._connections.part(neighbour, reason)
+            case Note() | Lapsed():
+                pass
+
+    def do(self, message: Message) -> None:
+        """Tell the core what has happened, and send what follows."""
+        self.take(message, self._core.name)
+        self._connections.flush()
+
+    def _stored(self, what: Append, failure: str) -> None:
+        self.do(NotAppended(what, failure) if failure else Appended(what))
+
+    async def _consult(self, what: Consult) -> None:
+        try:
+            data, reason = await self._desk.answer(what.inquiry.kind, what.inquiry.about), ""
+        except NotAccepted as error:
+            data, reason = None, error.reason
+        except (VestnikError, OSError) as error:
+            data, reason = None, str(error)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            data, reason = None, f"the question {what.inquiry.kind} is not about that: {error}"
+        finally:
+            self._consulting.remove(what)
+        self.do(Consulted(what, data, reason))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that takes its time."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _wake(self, at: float) -> None:
+        if at < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = at
+            self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm, self._alarm_at = None, FOREVER
+        try:
+            self.do(Tick(self._store.position))
+        finally:
+            self._wake(time.time() + LATEST_TICK)
