@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
 from vestnik.broker.selection import Selection
-from vestnik.model.events import Event, Pair
+from vestnik.broker.sequences import Place, by_origin, merge, place_of
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import NodeId, Taken
 from vestnik.wire.replays import Replay
@@ -30,11 +28,8 @@ class Replaying:
     def past(self, wanted: Filter) -> list[Event]:
         """What is replayed."""
         selection = Selection((wanted,), self._replay)
-        known: set[Place] = set()  # several may have the same
-        for taken in merge(self._found.values()):
-            if place_of(taken.event) not in known:
-                known.add(place_of(taken.event))
-                selection.take(taken)
+        for taken in merge(by_origin(self._found)):
+            selection.take(taken)
         return [taken.event for taken in selection.taken()]
 
 
@@ -68,57 +63,3 @@ class MakingUp:
         in_order = [sorted(taken, key=lambda one: (one.position, one.event.seq or 0)) for taken in self._found.values()]
         for taken in merge(in_order):
             yield taken.event, self._wanted_by[place_of(taken.event)]
-
-
-Place: TypeAlias = tuple[Pair | None, int | None]
-
-
-def place_of(event: Event) -> Place:
-    """What tells an event from all others on its way."""
-    return event.stream, event.seq
-
-
-def merge(sequences: Iterable[Sequence[Taken]]) -> Iterator[Taken]:
-    """One sequence of several, each of which keeps its order: by time, source and seq of those that are next.
-
-    None comes before a cause that is in another sequence, unless they wait for each other.
-    """
-    given = list(sequences)
-    home = {_pair(taken): place for place, sequence in enumerate(given) for taken in sequence}
-    rests = [iter(sequence) for sequence in given]
-    ready: list[tuple[_Rank, int, Taken]] = []
-    parked: dict[Pair, list[tuple[int, Taken]]] = {}
-
-    def queue(place: int, taken: Taken) -> None:
-        cause = next((cause for cause in taken.event.causes if home.get(cause, place) != place), None)
-        if cause is None:
-            heapq.heappush(ready, (_rank(taken), place, taken))
-        else:
-            parked.setdefault(cause, []).append((place, taken))
-
-    for place, rest in enumerate(rests):
-        for taken in islice(rest, 1):
-            queue(place, taken)
-    while ready or parked:
-        if not ready:
-            ready = [(_rank(taken), place, taken) for place, taken in parked.pop(next(iter(parked)))]
-            heapq.heapify(ready)
-        _, place, first = heapq.heappop(ready)
-        yield first
-        home.pop(_pair(first), None)
-        for waiting in parked.pop(_pair(first), []):
-            queue(*waiting)
-        for taken in islice(rests[place], 1):
-            queue(place, taken)
-
-
-_Rank: TypeAlias = tuple[int, str, int]
-
-
-def _rank(taken: Taken) -> _Rank:
-    event = taken.event
-    return taken.time if event.time is None else event.time, event.source, event.seq or 0
-
-
-def _pair(taken: Taken) -> Pair:
-    return taken.event.source, taken.event.id

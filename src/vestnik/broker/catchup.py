@@ -18,11 +18,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from vestnik.broker.catching import MakingUp, Place, Replaying, place_of
+from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Read, Send
 from vestnik.broker.pages import pages
 from vestnik.broker.reach import Surroundings
+from vestnik.broker.sequences import Place, place_of
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source

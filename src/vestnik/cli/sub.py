@@ -17,6 +17,8 @@ from vestnik.model.filters import Filter
 from vestnik.wire.replays import Replay
 
 TOO_FEW = 1
+REPLAYS = "all", "last", "since", "latest_by"
+FORMS = "all, last=N, since=TIME or latest_by=PATH"
 
 
 def read_replay(text: str) -> Replay:
@@ -24,13 +26,15 @@ def read_replay(text: str) -> Replay:
     given: dict[str, Any] = {}
     for word in text.split(","):
         name, _, value = word.partition("=")
-        given[name] = True if name == "all" else value
+        if name not in REPLAYS or (name == "all") == bool(value):
+            raise Refused(f"--replay is {FORMS}, not {text}")
+        given[name] = value or True
     try:
         if "last" in given:
             given["last"] = int(given["last"])
         return Replay(**given)
     except (TypeError, ValueError, VestnikError) as error:
-        raise Refused(f"--replay is all, last=N, since=TIME or latest_by=PATH, not {text}: {error}") from None
+        raise Refused(f"--replay is {FORMS}, not {text}: {error}") from None
 
 
 @click.command(
