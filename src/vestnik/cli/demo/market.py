@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from random import Random
 from typing import Final
 
@@ -66,7 +65,7 @@ class Market:
         async with self.held:
             number = len(self.published) + 1
             quote = {"symbol": symbol, "price": price}
-            event = Event("market.quote", quote, source="market", id=f"q{number}", time=datetime.now(UTC))
+            event = Event("market.quote", quote, source="market", id=f"q{number}")
             await self.bus.publish(event)
             self.published.append(event)
             for watcher in self.watchers:
