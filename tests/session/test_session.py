@@ -8,8 +8,9 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.session.acts import Alarm, Done, Hand, Lost, Missing, Say
+from vestnik.session.agenda import PATIENCE
 from vestnik.session.checking import Adaptive, Checking, Constant, MultiplicativeDecrease, RandomInterval
-from vestnik.session.session import PATIENCE, RENEWALS, Session
+from vestnik.session.session import RENEWALS, Session
 from vestnik.wire.messages import (
     Accepted,
     Advertise,

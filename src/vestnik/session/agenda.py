@@ -5,11 +5,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterator
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 FOREVER = float("inf")
+PATIENCE = 5.0
+"""Seconds after which a question that was not answered is asked again."""
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+class Errand(NamedTuple):
+    """Something that a client does later."""
+
+    what: Literal["renew", "offer", "check", "ask", "repeat"]
+    about: str | int  # the name of a subscription or of an advertisement, or the number of a request
 
 
 class Agenda(Generic[Key]):

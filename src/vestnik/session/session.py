@@ -7,24 +7,21 @@ between, since what is lost at the end leaves no gap to be seen. What is request
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.reserved import asks
-from vestnik.session.acts import Act, Alarm, Done, Found, Hand, Missing, Say, Told
-from vestnik.session.agenda import FOREVER, Agenda
+from vestnik.session.acts import Act, Alarm, Done, Found, Say, Told
+from vestnik.session.agenda import FOREVER, PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
+from vestnik.session.inbox import Inbox
 from vestnik.session.requests import Requests
 from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import (
     Accepted,
     Advertise,
     Answer,
-    Ask,
     Delivery,
     Fetch,
     Fetched,
@@ -46,22 +43,8 @@ from vestnik.wire.messages import (
 )
 from vestnik.wire.replays import Replay
 
-PATIENCE = 5.0
-"""Seconds after which a question that was not answered is asked again."""
-
 RENEWALS = 3
 """How often something is renewed within its lease, unless the session has a time of its own for it."""
-
-
-ERRANDS: Final = ("renew", "check", "ask")
-"""That are about a subscription."""
-
-
-class Errand(NamedTuple):
-    """Something to be done later."""
-
-    what: Literal["renew", "offer", "check", "ask", "repeat"]
-    about: str | int  # the name of a subscription or of an advertisement, or the number of a request
 
 
 class Session:
@@ -75,15 +58,12 @@ class Session:
         self.name = name
         self._uniform = uniform
         self._refresh = refresh
-        self._subscriptions: dict[str, Subscription] = {}
-        self._by_epoch: dict[int, Subscription] = {}  # by the numbering that there is, and that there may be
-        self._missing: set[str] = set()  # the subscriptions of which something is missing
         self._advertisements: dict[str, Advertise] = {}
         self._requests = Requests()
         self._parts: dict[int, list[Event]] = {}  # of the past, by the request for it
-        self._arrivals = count()
-        self._epochs = count(int(uniform(1, 2**52)))
         self._agenda: Agenda[Errand] = Agenda()
+        self._inbox = Inbox(self._agenda, uniform)
+        self._subscriptions = self._inbox.subscriptions
         self._alarm_at = FOREVER
 
     # --- what the application wants ---
@@ -108,9 +88,8 @@ class Session:
         """
         known = self._subscriptions.get(name)
         if known is None:
-            known = self._subscriptions[name] = Subscription(name, self._new_epoch())
+            known = self._inbox.add(name)
             known.outlives = known.adopts = adopts
-            self._by_epoch[known.afresh] = known
         known.filter, known.lease, known.keep, known.replay, known.settled = wanted, lease, keep, replay, settled
         if known.checking != checking:
             known.checking = checking
@@ -130,7 +109,7 @@ class Session:
         """Hand over nothing of a subscription for now."""
         known = self._subscriptions[name]
         known.is_paused = known.was_paused = True
-        self._no_longer_ask(known)
+        self._inbox.no_longer_ask(known)
 
     def took(self, waiting: Mapping[str, int]) -> list[Act]:
         """Tell the broker what the application has taken: all but so many of each subscription."""
@@ -144,12 +123,12 @@ class Session:
         """Go on, with what was missed meanwhile."""
         known = self._subscriptions[name]
         known.is_paused = False
-        return [*self._ask([known], now), *self._alarm()]
+        return [*self._inbox.ask([known], now), *self._alarm()]
 
     def unsubscribe(self, name: str, now: float) -> list[Act]:
         known = self._subscriptions.get(name)
         if known is not None:
-            self._forget(known)
+            self._inbox.forget(known)
         return [self._request(Unsubscribe(name, request=self._requests.new_number()), now), *self._alarm()]
 
     def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
@@ -189,12 +168,8 @@ class Session:
         self._alarm_at = FOREVER
         self._parts.clear()
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
-        for known in self._subscriptions.values():
-            acts.append(self._say_subscription(known, now))
-            self._no_longer_ask(known)
-        followed = [known for known in self._subscriptions.values() if known.epoch and not known.is_paused]
-        self._missing.update(known.name for known in followed)
-        acts += self._ask(followed, now)
+        acts += [self._say_subscription(known, now) for known in self._subscriptions.values()]
+        acts += self._inbox.ask_for_all(now)
         acts += [self._request(r, now) for r in self._requests if not isinstance(r, Subscribe | Advertise)]
         return acts + self._alarm()
 
@@ -206,25 +181,24 @@ class Session:
     def notified(self, deliveries: Iterable[Delivery], now: float) -> Iterator[Act]:
         """As `handle` of Notify, one after another: in between, a subscription may be paused."""
         for delivery in deliveries:
-            yield from self._take(delivery, now)
+            yield from self._inbox.take(delivery, now)
         yield from self._alarm()
 
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
             case Notify(deliveries):
-                return [act for delivery in deliveries for act in self._take(delivery, now)]
+                return [act for delivery in deliveries for act in self._inbox.take(delivery, now)]
             case Answer(last, kept):
-                return self._answered(last, kept, now)
+                return self._inbox.answered(last, kept, now)
             case Last(last):
-                known = [(self._by_epoch.get(epoch), number) for epoch, number in last]
-                return self._ask([one for one, number in known if one is not None and one.last < number], now)
+                return self._inbox.ask(self._inbox.lacking(last), now)
             case Unknown(position):
-                return self._forgotten(position, now)
-            case Accepted(request, lease, epoch, last, seen, taken):
-                acts = self._adopt(request, epoch, taken, now) + self._follow(epoch, now)
-                if epoch in self._by_epoch:
-                    self._by_epoch[epoch].sees(last, dict(seen))
-                return [*acts, *self._accepted(request, lease, now)]
+                known = self._subscriptions.get(position.name)
+                if known is None or known.epoch != position.epoch:
+                    return []
+                return [*self._inbox.forgotten(known, now), self._say_subscription(known, now)]
+            case Accepted():
+                return self._accepted(message, now)
             case Refused(request, reason):
                 return self._refused(request, reason)
             case Fetched(request, events, lost, more):
@@ -236,133 +210,13 @@ class Session:
                 return [Done(act.what, "", refused) for act in done if refused or act.what.request]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
 
-    def _adopt(self, request: int, epoch: int, taken: int, now: float) -> list[Act]:
-        """Where the broker goes on with a numbering from before this client's life, ask for what was not taken."""
+    def _accepted(self, message: Accepted, now: float) -> list[Act]:
+        request, lease, epoch = message.request, message.lease, message.epoch
         asked = self._requests.get(request)
-        known = self._subscriptions.get(asked.name) if isinstance(asked, Subscribe) else None
-        if known is None or not known.adopts:
-            return []
-        known.adopts = False
-        if epoch == known.afresh or not epoch:
-            return []
-        known.adopt(epoch, taken)
-        self._by_epoch[epoch] = known
-        return self._ask([known], now)
-
-    def _follow(self, epoch: int, now: float) -> list[Act]:
-        """Where the broker has begun to number a subscription anew, begin too. What brokers announce is not kept."""
-        known = self._by_epoch.get(epoch)
-        if known is None or epoch == known.epoch:
-            return []
-        is_lost = known.epoch and (not known.seen or asks(known.filter))
-        acts: list[Act] = [Missing(known.name, "the broker had forgotten the subscription")] if is_lost else []
-        self._by_epoch.pop(known.epoch, None)
-        self._no_longer_ask(known)
-        self._check_later(known, now)
-        known.begin(self._new_epoch())
-        self._by_epoch[known.afresh] = known
-        return acts
-
-    def _take(self, delivery: Delivery, now: float) -> list[Act]:
-        """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
-        acts: list[Act] = []
-        in_turn: list[tuple[str, int]] = []
-        early: list[Subscription] = []
-        for epoch, number in delivery.numbers:
-            known = self._by_epoch.get(epoch)
-            if known is not None and epoch != known.epoch:
-                acts += self._follow(epoch, now)
-            if known is not None and not known.is_paused:
-                known.heard_at = now
-                if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
-                    in_turn.append((known.name, known.given))
-                if known.early:
-                    early.append(known)
-        if in_turn and delivery.event is not None:
-            acts.append(Hand(delivery.event, tuple(in_turn), delivery.replayed))
-        return acts + self._release(early, now) if early else acts
-
-    def _release(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
-        """Hand over what came early and is in turn, as it arrived in all of these, and ask for what is missing.
-
-        Effects wait for the answer, which may bring their causes.
-        """
-        known = list(subscriptions)
-        acts = [act for subscription in known for act in subscription.pass_lost()]
-        self._missing.update(subscription.name for subscription in known if subscription.has_gap)
-        queue: list[tuple[int, int]] = []
-
-        def turn(place: int) -> None:
-            acts.extend(known[place].pass_lost())
-            found = known[place].in_turn(hold=bool(self._missing))
-            if found is not None:
-                heapq.heappush(queue, (found.arrival, place))
-
-        for place in range(len(known)):
-            turn(place)
-        while queue:
-            _, place = heapq.heappop(queue)
-            acts += known[place].hand_next()
-            turn(place)
-        gaps = [subscription for subscription in known if subscription.has_gap]
-        self._missing.update(subscription.name for subscription in gaps)
-        return acts + self._ask(gaps, now)
-
-    def _ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
-        """Ask what there is, unless that was asked already."""
-        wanted = [known for known in subscriptions if not known.is_paused]
-        positions = [known.position for known in wanted if Errand("ask", known.name) not in self._agenda]
-        for position in positions:
-            self._agenda.put(Errand("ask", position.name), now + PATIENCE)
-        return [Say(Ask(tuple(positions)))] if positions else []
-
-    def _no_longer_ask(self, known: Subscription) -> None:
-        """A question is answered, or it has become pointless."""
-        self._missing.discard(known.name)
-        self._agenda.drop(Errand("ask", known.name))
-
-    def _answered(self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], now: float) -> list[Act]:
-        """Hand over what was missed, in the order of all subscriptions, and say what is lost.
-
-        What had to be asked for is older than all that has arrived since.
-        """
-        acts = [act for epoch, _ in last for act in self._follow(epoch, now)]
-        for arrival, delivery in enumerate(kept, start=-len(kept)):
-            for epoch, number in delivery.numbers:
-                known = self._by_epoch.get(epoch)
-                if known is not None and not known.is_paused:
-                    known.recover(number, delivery, arrival)
-        answered = [(known, number) for epoch, number in last if (known := self._by_epoch.get(epoch))]
-        answered = [(known, number) for known, number in answered if not known.is_paused]
-        for known, number in answered:
-            known.closed = max(known.closed, number)
-            self._no_longer_ask(known)
-        waiting = [known for known in self._subscriptions.values() if known.early or known.last < known.closed]
-        acts += self._release(waiting, now)
-        for known, _ in answered:
-            known.was_paused = False
-            self._check_later(known, now)
-        return acts
-
-    def _check_later(self, known: Subscription, now: float) -> None:
-        """After a check, decide when the next is due."""
-        check = Errand("check", known.name)
-        if known.checking is not None and check not in self._agenda:
-            known.interval = known.checking.next(known.interval, known.missed, self._uniform)
-            known.missed = 0
-            self._agenda.put(check, now + known.interval)
-
-    def _forgotten(self, position: Position, now: float) -> list[Act]:
-        """The broker does not know a subscription that it was asked about: what is missing of it is lost."""
-        known = self._subscriptions.get(position.name)
-        if known is None or known.epoch != position.epoch:
-            return []
-        known.closed = max(known.early, default=known.last)
-        self._no_longer_ask(known)
-        self._check_later(known, now)
-        return [*self._release([known], now), self._say_subscription(known, now)]
-
-    def _accepted(self, request: int, lease: float, now: float) -> list[Act]:
+        acts = self._inbox.adopt(asked.name, epoch, message.taken, now) if isinstance(asked, Subscribe) else []
+        acts += self._inbox.follow(epoch, now)
+        if epoch in self._inbox.by_epoch:
+            self._inbox.by_epoch[epoch].sees(message.last, dict(message.seen))
         done = self._done(request)
         for act in done:
             if isinstance(act.what, Subscribe) and act.what.name in self._subscriptions:
@@ -375,7 +229,7 @@ class Session:
                         self._renew_later(Errand("renew", name), lease, now)
                     case Advertise(name) if name in self._advertisements:
                         self._renew_later(Errand("offer", name), lease, now)
-        return [*done]
+        return [*acts, *done]
 
     def _refused(self, number: int, reason: str) -> list[Act]:
         """What was there before stays as it was; what was not is not."""
@@ -385,7 +239,7 @@ class Session:
                 case Subscribe(name) if name in self._subscriptions:
                     known = self._subscriptions[name]
                     if known.accepted is None:
-                        self._forget(known)
+                        self._inbox.forget(known)
                     else:
                         known.filter = known.accepted
                 case Advertise(name):
@@ -401,14 +255,6 @@ class Session:
             return []
         del self._parts[request]
         return [Found(request, tuple(found), lost) for _ in self._done(request)]
-
-    def _forget(self, known: Subscription) -> None:
-        del self._subscriptions[known.name]
-        for epoch in (known.epoch, known.afresh):
-            self._by_epoch.pop(epoch, None)
-        self._missing.discard(known.name)
-        for what in ERRANDS:
-            self._agenda.drop(Errand(what, known.name))
 
     def _done(self, number: int, reason: str = "") -> list[Done]:
         self._agenda.drop(Errand("repeat", number))
@@ -430,18 +276,10 @@ class Session:
                 case Errand("offer", str(name)):
                     acts.append(self._say_advertisement(name, now))
                 case Errand("check", str(name)):
-                    acts += self._check(self._subscriptions[name], now)
+                    acts += self._inbox.check(self._subscriptions[name], now)
                 case Errand(_, str(name)):
-                    acts += self._ask([self._subscriptions[name]], now)
+                    acts += self._inbox.ask([self._subscriptions[name]], now)
         return acts + self._alarm()
-
-    def _check(self, known: Subscription, now: float) -> list[Act]:
-        """Ask whether anything was lost, unless a notification has come that tells: then wait as long again from it."""
-        due = known.heard_at + known.interval
-        if due <= now:
-            return self._ask([known], now)
-        self._agenda.put(Errand("check", known.name), due)
-        return []
 
     def _say_subscription(self, known: Subscription, now: float) -> Say:
         self._renew_later(Errand("renew", known.name), known.lease, now)
@@ -470,6 +308,3 @@ class Session:
             return []
         self._alarm_at = at
         return [Alarm(at)]
-
-    def _new_epoch(self) -> int:
-        return next(self._epochs)
