@@ -82,7 +82,7 @@ def _command(system: str, port: int, folder: Path, data: Path | None, sync_takes
             settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n")
             return [_found(system), "-c", str(settings)]
     code = RUN if sync_takes is None else SLOW_DISK.format(seconds=sync_takes) + RUN
-    where = ["--data", str(data)] if data is not None else []
+    where = ["--data", str(data)] if data is not None else ["--lease", "3600"] if system == "bare" else []
     return [sys.executable, "-c", code, "serve", "--name", "bench", "--listen", f"127.0.0.1:{port}", *where]
 
 

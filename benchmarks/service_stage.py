@@ -72,6 +72,7 @@ class Round:
 
     seconds: float
     cpu: float
+    broker_cpu: float
     taken: Measured
 
 
@@ -87,13 +88,14 @@ class Stage:
     def play(self) -> Round:
         self._subscribers.ready()
         self._publisher.ready()
-        before = self._cpu()
+        before, broker_before = self._cpu(), cpu_of(self.server.process)
         self._publisher.go()
         taken = self._subscribers.measured()
         published = self._publisher.measured()
         if (taken.count, taken.total) != self._truth:
             raise WrongAnswer(self._publisher.task.system, (taken.count, taken.total), self._truth)
-        return Round(taken.ended - published.began, self._cpu() - before, taken)
+        broker_cpu = cpu_of(self.server.process) - broker_before
+        return Round(taken.ended - published.began, self._cpu() - before, broker_cpu, taken)
 
     def _cpu(self) -> float:
         return sum(map(cpu_of, (self.server.process, self._subscribers.process, self._publisher.process)))
@@ -101,7 +103,7 @@ class Stage:
 
 @contextmanager
 def stage(system: str, wants: list[list[Want]], events: list[Data], rounds: int, pace: float = 0.0) -> Iterator[Stage]:
-    found = [data["number"] for data in events for some in wants for want in some if _wants(want, data)]
+    found = _taken(wants, events)
     with ExitStack() as stack:
         server = stack.enter_context(serving(system))
         terms: dict[str, Any] = {"system": system, "port": server.port, "rounds": rounds + 1}
@@ -112,8 +114,13 @@ def stage(system: str, wants: list[list[Want]], events: list[Data], rounds: int,
         yield made
 
 
-def _wants(want: Want, data: Data) -> bool:
-    return data["symbol"] in want.symbols and data["price"] > want.above
+def _taken(wants: list[list[Want]], events: list[Data]) -> list[int]:
+    """The numbers of all events, each as often as it is wanted."""
+    above: dict[str, list[float]] = {}
+    for want in [want for some in wants for want in some]:
+        for symbol in want.symbols:
+            above.setdefault(symbol, []).append(want.above)
+    return [data["number"] for data in events for limit in above.get(data["symbol"], ()) if data["price"] > limit]
 
 
 def beside(

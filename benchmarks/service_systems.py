@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import json
+
+if TYPE_CHECKING:
+    from vestnik.transport.ends import End
+    from vestnik.wire.messages import Message
 
 Data: TypeAlias = dict[str, Any]
 Take: TypeAlias = Callable[[Data], None]
@@ -58,6 +63,74 @@ class Vestnik:
 
     async def close(self) -> None:
         await self._bus.close()
+
+
+class Bare:
+    """A client of ours that says Subscribe and counts what comes: where the broker is measured, not the client."""
+
+    async def open(self, port: int) -> None:
+        from vestnik.transport.tcp import dial
+
+        self._take: Take = lambda _: None
+        self._answers: dict[int, asyncio.Future[None]] = {}
+        self._is_welcome = asyncio.Event()
+        self._end = await dial(self, "127.0.0.1", port)
+        await self._is_welcome.wait()
+
+    async def subscribe(self, want: Want, take: Take) -> None:
+        from vestnik import Filter
+        from vestnik.wire.messages import Subscribe
+
+        self._take = take
+        number = len(self._answers) + 1
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._end.send(Subscribe(f"s{number}", Filter.parse(want.text), 3600.0, afresh=number, request=number))
+        self._end.flush()
+        await answer
+
+    async def publish(self, events: Sequence[Data]) -> None:
+        from vestnik import Event
+        from vestnik.wire.messages import Publish
+
+        for start in range(0, len(events), 500):
+            self._end.send(
+                Publish(tuple([Event("quote", data, source="feed") for data in events[start : start + 500]]))
+            )
+            self._end.flush()
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        self._end.close()
+
+    def connected(self, end: End) -> None:
+        from vestnik.wire.frames import VERSION
+        from vestnik.wire.messages import Hello
+
+        end.send(Hello(VERSION, f"bare-{id(self)}-{os.getpid()}"))
+        end.flush()
+
+    def received(self, end: End, messages: Sequence[Message]) -> None:
+        from vestnik.wire.messages import Accepted, Notify, Ping, Pong, Welcome
+
+        for message in messages:
+            match message:
+                case Notify(deliveries):
+                    for delivery in deliveries:
+                        for _ in delivery.numbers:
+                            self._take(delivery.event.data)  # type: ignore[union-attr]  # nothing is missing
+                case Accepted(request):
+                    self._answers[request].set_result(None)
+                case Welcome():
+                    self._is_welcome.set()
+                case Ping():
+                    end.send(Pong())
+                    end.flush()
+
+    def closed(self, end: End, reason: str) -> None: ...
+
+    def full(self, end: End) -> None: ...
+
+    def drained(self, end: End) -> None: ...
 
 
 class Nats:
@@ -151,6 +224,7 @@ class Mosquitto:
 
 SYSTEMS: dict[str, Callable[[], Client]] = {
     "vestnik": Vestnik,
+    "bare": Bare,
     "nats": Nats,
     "redis": Redis,
     "mosquitto": Mosquitto,
