@@ -69,7 +69,7 @@ def test_it_ends_by_itself_and_all_adds_up(tmp_path: Path) -> None:
         "not-matching: subscription s1 (price < 50 AND symbol = 'INIT') does not match: ",
         "is killed by kill -9",
         "nobody within reach wants ACME any more: quotes end",
-        "nothing is wrong",
+        "check     nothing is wrong: ",
     ]:
         assert happening in text, text
     summary = SUMMARY.search(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import click
@@ -47,8 +48,8 @@ def command(
     what is wanted must arrive; events come in their order and in time, and nothing is lost without a reason. Each
     violation is printed with its rule and the records that show it.
     """
-    lives = [life for trace in traces for life in _lives(trace)]
-    records = together(lives)
+    files = [_lives(trace) for trace in traces]
+    records = together([life for lives in files for life in lives])
     found = check_trace(records, settling=settling, since=since, advertisements=advertisements)
     for violation in found:
         if as_json:
@@ -56,21 +57,33 @@ def command(
         else:
             click.echo(counterexample(violation))
     if not as_json:
-        click.echo(summary(records, found, is_whole=all(life.is_whole for life in lives)))
+        click.echo(summary(records, found, is_whole=not any(map(_without_end, files))))
     if settling is None and not any(isinstance(record, Settled) for record in records):
         click.echo("vestnik: the trace never settles; with --settling it is checked that what is due arrives", err=True)
     ctx.exit(1 if found else 0)
 
 
 def _lives(trace: str) -> list[Life]:
-    """The lives in a file; where one is cut off, it is said."""
+    """The lives in a file; where some are cut off, it is said."""
     with opened(trace) as file:
         lives = list(read_lives(file, shown_name(trace)))
-    for life in lives:
-        if not life.is_whole:
-            of = f"{life.node} was killed, or still runs" if life.node else "it was cut off"
-            click.echo(f"vestnik: {shown_name(trace)} has no end: {of}; what came later is not checked", err=True)
+    without_end = _without_end(lives)
+    cut = Counter(life.node for life in lives if not life.is_whole)
+    cut.subtract(life.node for life in without_end)
+    for node, times in (+cut).items():
+        often = "" if times == 1 else f" {times} times"
+        said = f"{node} was killed{often}, and went on; what it did and had not written is not checked"
+        click.echo(f"vestnik: {shown_name(trace)}: {said}", err=True)
+    for life in without_end:
+        of = f"{life.node} was killed, or still runs" if life.node else "it was cut off"
+        click.echo(f"vestnik: {shown_name(trace)} has no end: {of}; what came later is not checked", err=True)
     return lives
+
+
+def _without_end(lives: Sequence[Life]) -> list[Life]:
+    """Those that are cut off, and whose broker has no later one."""
+    last = {life.node or place: life for place, life in enumerate(lives)}
+    return [life for life in last.values() if not life.is_whole]
 
 
 def facts(violation: Violation) -> dict[str, object]:
