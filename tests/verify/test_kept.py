@@ -8,7 +8,7 @@ import pytest
 
 from verify.catching_up import MISTAKES, Plant
 from vestnik import Event, Filter
-from vestnik.broker import pages, selection
+from vestnik.broker import selection
 from vestnik.sim.faults import Away, Crash, CutLink, Move
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario
@@ -33,6 +33,7 @@ from vestnik.trace.records import (
 )
 from vestnik.verify.traces import check_trace
 from vestnik.verify.violations import Violation
+from vestnik.wire import pages
 
 WANTED = Filter.parse("x > 1")
 

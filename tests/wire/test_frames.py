@@ -18,7 +18,7 @@ from vestnik import Event, Filter, Limits
 from vestnik.errors import InvalidEvent, InvalidFrame
 from vestnik.model.times import FIRST, LAST
 from vestnik.wire import frames
-from vestnik.wire.frames import LARGEST, Reader, frame
+from vestnik.wire.frames import LARGEST, PART, Reader, frame
 from vestnik.wire.messages import (
     Accepted,
     Addressed,
@@ -153,6 +153,15 @@ def test_messages_that_are_too_large_are_refused_before_they_are_there() -> None
         read(frame(Forward((STAMPED,) * 10)), largest=100)
     with pytest.raises(InvalidFrame, match="Forward"):
         frame(Forward((Event("t", {"x": "x" * LARGEST}),)))
+
+
+def test_many_changes_are_sent_in_parts_with_the_additions_first() -> None:
+    wanted = tuple([Interest(Filter.parse(f"symbol = '{'x' * 1000}{n}'")) for n in range(3000)])
+    parts = [part for part in read(frame(AdminS(wanted, wanted[:2000]))) if isinstance(part, AdminS)]
+    assert len(parts) > 4 and all(len(frame(part)) < 2 * PART for part in parts)
+    assert [interest for part in parts for interest in part.add] == list(wanted)
+    assert [interest for part in parts for interest in part.remove] == list(wanted[:2000])
+    assert not any(part.add for part in parts[[bool(part.remove) for part in parts].index(True) :])
 
 
 def test_one_wrong_event_does_not_lose_the_others() -> None:

@@ -21,7 +21,6 @@ from msgspec import structs
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Read, Send
-from vestnik.broker.pages import pages
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.sequences import Place, place_of
 from vestnik.model.events import Event
@@ -29,6 +28,7 @@ from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Accepted, Addressed, Delivery, Fetch, Fetched, NodeId, Notify, Recall, Recalled
+from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
 
 TOGETHER: Final = 500

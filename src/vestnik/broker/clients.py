@@ -11,12 +11,11 @@ from msgspec import Struct
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
 from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Unknown
+from vestnik.wire.pages import pages
 
 FOREVER = float("inf")
 MOST_KEPT = 1_000_000
 """Notifications of a subscription."""
-PAGE = 500
-"""Notifications in a message, at most."""
 MICROS = 1_000_000
 
 
@@ -140,8 +139,9 @@ class Client:
         if not last:
             return
         deliveries = [kept.delivery(*pairs) for _, (kept, pairs) in sorted(found.items())]
-        page, rest = deliveries[:PAGE], deliveries[PAGE:]
+        page = next(pages(deliveries, lambda delivery: delivery.event), ())
+        rest = deliveries[len(page) :]
         first = {epoch: number for delivery in reversed(rest) for epoch, number in delivery.numbers}
-        yield Answer(tuple([(epoch, first.get(epoch, number + 1) - 1) for epoch, number in last]), tuple(page))
+        yield Answer(tuple([(epoch, first.get(epoch, number + 1) - 1) for epoch, number in last]), page)
         if rest:
             yield Last(tuple(last))

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Final
 
-from vestnik.broker.pages import pages
 from vestnik.matching.single.index import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT, Path
 from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
 
 UNASKED: Final = 8

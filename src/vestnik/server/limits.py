@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from vestnik.broker.clients import MOST_KEPT
 from vestnik.errors import InvalidSetting
-from vestnik.wire.frames import LARGEST
+from vestnik.wire.pages import LARGEST_SAID
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stranger_bytes: int = 64 * 1024
     connections: int = 10_000
     identity_connections: int = 1_000
-    message_bytes: int = LARGEST
+    message_bytes: int = LARGEST_SAID
     subscriptions: int = 10_000
     filter_boxes: int = 256
     keep: int = MOST_KEPT
@@ -38,8 +38,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidSetting(f"limits.{field.name}", f"is a number from 1 on, not {value!r}")
-        if self.message_bytes > LARGEST:
-            raise InvalidSetting("limits.message_bytes", f"is at most {LARGEST:,}, not {self.message_bytes:,}")
+        if self.message_bytes > LARGEST_SAID:
+            raise InvalidSetting("limits.message_bytes", f"is at most {LARGEST_SAID:,}, not {self.message_bytes:,}")
 
 
 def read_limits(words: Iterable[str]) -> Limits:

@@ -12,6 +12,8 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.parser import OUTSIDE, Limits
 from vestnik.wire.messages import (
+    AdminA,
+    AdminS,
     Advertise,
     AnyMessage,
     Delivery,
@@ -32,6 +34,8 @@ LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a message."""
 PIECE: Final = 64 * 1024
 """Bytes of a message that is nothing but events: it is handled as a whole, and nothing else meanwhile."""
+PART: Final = 1024 * 1024
+"""Bytes of a message of what a neighbour wants or offers, unless it is a single change."""
 
 _LENGTH: Final = 4
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
@@ -94,12 +98,14 @@ _decode_any = msgpack.Decoder().decode
 
 
 def frame(message: Message) -> bytes:
-    """A message as it is sent. One that is nothing but events is sent in pieces where it is large."""
+    """A message as it is sent. One of nothing but events, or of changes, is sent in pieces where it is large."""
     match message:
         case Notify(deliveries):
             return _in_pieces(Notify, [_delivered(one) for one in deliveries])
         case Forward(events) | Publish(events, refused=(), request=0):
             return _in_pieces(type(message), [pack(event) for event in events])
+        case AdminS() | AdminA():
+            return _in_parts(message)
     return _framed(type(message), _encoder.encode(message))
 
 
@@ -120,6 +126,16 @@ def _in_pieces(kind: type[Message], items: list[bytes]) -> bytes:
         size += len(item)
     pieces.append(_framed(kind, _body(kind, items[first:])))
     return b"".join(pieces)
+
+
+def _in_parts(message: AdminS | AdminA) -> bytes:
+    """Many changes, additions first, as several messages where they are large."""
+    kind, add, remove = type(message), message.add, message.remove
+    body, half = _encoder.encode(message), max(len(add), len(remove)) // 2
+    if len(body) <= PART or not half:
+        return _framed(kind, body)
+    parts = kind(add[:half]), kind(add[half:]), kind((), remove[:half]), kind((), remove[half:])
+    return b"".join([_in_parts(part) for part in parts if part.add or part.remove])
 
 
 def _body(kind: type[Message], items: list[bytes]) -> bytes:

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from vestnik.model.events import Event
+from vestnik.wire.frames import LARGEST
 from vestnik.wire.packing import pack
 
 PAGE: Final = 500
 """Events in a message, at most."""
 PAGE_SIZE: Final = 1 << 20
 """Bytes of events in a message, unless it is a single one."""
+LARGEST_SAID: Final = LARGEST - 256 * 1024
+"""Bytes of a message of a client: an event in it fits into other messages, with what is added to it on its way."""
+LARGEST_EVENT: Final = LARGEST_SAID - 1024
+"""Bytes of an event that is published."""
 
 Item = TypeVar("Item")
 
