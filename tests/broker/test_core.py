@@ -17,6 +17,7 @@ from vestnik.broker.effects import (
     Gone,
     LinkDown,
     LinkUp,
+    NotAppended,
     Note,
     Part,
     Send,
@@ -131,6 +132,13 @@ def test_a_broker_that_begins_anew_goes_on_where_it_was() -> None:
     (more,) = again.tell("p", Publish((quote(7, "3"),)))
     assert isinstance(more, Append) and more.events[0].seq == 3
     assert again.publish("p", quote(5, "1")) == [], "it is known"
+
+
+def test_what_waits_for_the_same_event_is_refused_with_it() -> None:
+    broker = BrokerCore("b", Router(make_strategy("covering")))
+    appends = [broker.handle(Publish((quote(5),), request=request), "c", 0.0)[0] for request in (1, 2)]
+    answers = [broker.handle(NotAppended(append, "full"), "b", 0.0) for append in appends if isinstance(append, Append)]
+    assert answers == [[Send("c", Stored(1, (Refusal("q", "full"),)))], [Send("c", Refused(2, "full"))]]
 
 
 def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:

@@ -12,7 +12,9 @@ import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, taken, until
-from vestnik.errors import TurnedAway
+from vestnik.broker.effects import Append
+from vestnik.errors import Disconnected, TurnedAway
+from vestnik.server.store import Done, MemoryStore
 
 PRICES = [1, 2, 3, 4, 5]
 
@@ -118,3 +120,22 @@ async def test_a_consumer_that_is_killed_misses_nothing(tmp_path: Path) -> None:
             second.kill()
     assert done == list(range(1, done[-1] + 1))
     assert rest[0] <= done[-1] + 1 and rest == list(range(rest[0], 2001))
+
+
+async def test_what_an_earlier_life_is_answered_is_no_answer_to_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    storing: list[tuple[Append, Done]] = []
+    monkeypatch.setattr(MemoryStore, "append", lambda _, what, done: storing.append((what, done)))
+    async with broker() as b:
+        async with client(b, "desk") as c:
+            first = asyncio.create_task(c.publish(quote(1)))
+            await until(lambda: len(storing) == 1)
+        with pytest.raises(Disconnected):
+            await first
+        async with client(b, "desk") as c:
+            second = asyncio.create_task(c.publish(quote(2)))
+            await until(lambda: len(storing) == 2)
+            for what, done in storing:
+                assert not second.done()
+                done(what, "")
+                await c.inspect("status")  # the answer is here
+            await second

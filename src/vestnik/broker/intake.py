@@ -12,7 +12,7 @@ from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.routing.router import Router
-from vestnik.wire.messages import NodeId, Publish, Refusal, Stored
+from vestnik.wire.messages import NodeId, Publish, Refusal, Refused, Stored
 
 
 class Intake:
@@ -64,8 +64,13 @@ class Intake:
         return going, effects
 
     def not_appended(self, message: NotAppended) -> list[Effect]:
-        """What could not be stored was not published, and may be tried again."""
+        """What could not be stored was not published, and may be tried again.
+
+        Where nothing new was in a request, what it waited for was not stored either.
+        """
         what = message.what
+        if what.request and not what.events and not what.refused:
+            return [Send(what.client, Refused(what.request, message.reason))]
         for event in what.events:
             self._acceptance.forget(event)
         refused = [Refusal(event.id, message.reason) for event in what.events]

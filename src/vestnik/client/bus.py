@@ -51,7 +51,7 @@ class Bus:
         self._is_named = name is not None
         self.name = name or f"client-{secrets.token_hex(8)}"
         self._timeout = timeout
-        self._session = Session(self.name, random.uniform)
+        self._session = Session(self.name, random.uniform, first_request=random.randrange(1, 1 << 48))
         self._line = Line(self._session, dial, address, token or "", self._perform, self._over)
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}

@@ -41,9 +41,10 @@ Answer: TypeAlias = Callable[[Recalled], None]
 
 
 class JournalStore:
-    """Answers when what it was given is on disk. What nobody waits for is not waited for, unless its source is.
+    """Answers when what it was given is on disk. What nobody waits for is not waited for.
 
-    With `latest_by`, a path, of the events with one value there only the latest is kept in time.
+    But nothing comes before what its source published earlier, or before its causes. With `latest_by`, a path, of the
+    events with one value there only the latest is kept in time.
     """
 
     is_durable = True
@@ -54,7 +55,7 @@ class JournalStore:
         self._journal.keep_from(self._held.oldest)
         self._commit = GroupCommit(self._journal)
         self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
-        self._waiting: deque[int] = deque()  # the positions of what is
+        self._waiting: deque[int] = deque()  # the positions before what is
         self._later: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.recovery = self._journal.recovery
@@ -67,7 +68,7 @@ class JournalStore:
     @property
     def position(self) -> int:
         """All up to here is on disk, and was answered."""
-        return min(self._journal.committed, self._waiting[0] - 1 if self._waiting else self._journal.last)
+        return min(self._journal.committed, self._waiting[0] if self._waiting else self._journal.last)
 
     @property
     def latest(self) -> int:
@@ -92,9 +93,11 @@ class JournalStore:
 
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
-        waits = bool(what.request) or any(source in self._sources for source in sources)
+        before = sources.union([source for event in what.events for source, _ in event.causes])
+        waits = bool(what.request) or any(source in self._sources for source in before)
+        last = self._journal.last
         try:
-            for number, event in enumerate(what.events, start=self._journal.last + 1):
+            for number, event in enumerate(what.events, start=last + 1):
                 self._held.note(event, number)
             self._journal.keep_from(self._held.oldest)
             position = self._journal.append(_entries(what))
@@ -106,7 +109,7 @@ class JournalStore:
             self._commit_later()
             return
         self._sources.update(sources)
-        self._waiting.append(position)
+        self._waiting.append(last)
 
         def committed(failure: BaseException | None) -> None:
             self._sources -= Counter(sources)

@@ -13,10 +13,12 @@ Subject: TypeAlias = tuple[str, str | int]
 
 
 class Requests:
-    def __init__(self) -> None:
+    """They are numbered from `first` on."""
+
+    def __init__(self, first: int) -> None:
         self._open: dict[int, Request] = {}
         self._about: dict[Subject, int] = {}
-        self._numbers = count(1)
+        self._numbers = count(first)
 
     def __iter__(self) -> Iterator[Request]:
         return iter(list(self._open.values()))

@@ -51,15 +51,22 @@ class Session:
     """One client of one broker. What has a lease is renewed every `refresh` seconds, or as often as the lease needs.
 
     `uniform(a, b)` draws a number: for epochs that no earlier life of this client has used, for strategies of checking
-    that want one, and to spread renewals by a tenth.
+    that want one, and to spread renewals by a tenth. Where an earlier life may have requests that will be answered,
+    `first_request` is a number that it has not come to.
     """
 
-    def __init__(self, name: str, uniform: Callable[[float, float], float], refresh: float = FOREVER) -> None:
+    def __init__(
+        self,
+        name: str,
+        uniform: Callable[[float, float], float],
+        refresh: float = FOREVER,
+        first_request: int = 1,
+    ) -> None:
         self.name = name
         self._uniform = uniform
         self._refresh = refresh
         self._advertisements: dict[str, Advertise] = {}
-        self._requests = Requests()
+        self._requests = Requests(first_request)
         self._parts: dict[int, list[Event]] = {}  # of the past, by the request for it
         self._agenda: Agenda[Errand] = Agenda()
         self._inbox = Inbox(self._agenda, uniform)
