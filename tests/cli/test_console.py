@@ -140,6 +140,14 @@ def test_what_is_slow_to_load_is_not_loaded(words: str) -> None:
     assert not {"numpy", "numba", "pyarrow", "rich"} & set(done.stdout.splitlines()[-1].split())
 
 
+def test_a_filter_that_the_shell_cut_in_two(tmp_path: Path) -> None:
+    with (tmp_path / "10").open("wb") as file:
+        command = [str(VESTNIK), "sub", "price"]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, timeout=60, encoding="utf-8")
+    assert done.returncode == 2 and done.stderr.endswith("put the filter in quotes\n")
+    assert b"quotes" not in run("sub", "price").stderr
+
+
 def test_the_demo_in_a_pipe() -> None:
     done = run("demo", "filters")
     assert done.returncode == 0 and done.stderr == b"" and b"\x1b" not in done.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedIOBase
@@ -40,9 +42,27 @@ def parsed(text: str, name: str = "filter") -> Filter:
     try:
         return Filter.parse(text)
     except FilterSyntaxError as error:
-        raise Refused(f"the {name} is wrong at {error}") from None
+        raise Refused(f"the {name} is wrong at {error}{_shell_hint(text)}") from None
     except FilterTooComplex as error:
         raise Refused(str(error).replace("the filter", f"the {name}", 1)) from None
+
+
+def _shell_hint(text: str) -> str:
+    """Where somebody wrote `vestnik sub price > 10`, the shell has made a file 10, and given us a word."""
+    is_word = bool(text) and not set(text) & set(" ()<>='")
+    return (
+        "\nthe shell may have taken > for a file to write to: put the filter in quotes"
+        if is_word and _to_file()
+        else ""
+    )
+
+
+def _to_file() -> bool:
+    """Whether what is printed goes to a file."""
+    try:
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except (AttributeError, OSError):
+        return False
 
 
 def shown_name(name: str) -> str:

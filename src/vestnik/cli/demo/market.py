@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Final
 
 from vestnik.client.factories import Factory, Producer
 from vestnik.client.services import ServiceBus
+from vestnik.errors import Disconnected
 from vestnik.model.events import Event
 
 OPENING: Final = {"ACME": 100.0, "HOLI": 20.0, "INIT": 50.0}
@@ -61,12 +63,14 @@ class Market:
             self._say("market", f"nobody within reach wants {symbol} any more: quotes end")
 
     async def _publish(self, symbol: str, price: float) -> None:
+        """Also where the quotes end meanwhile; unless the demo does."""
         await self.is_open.wait()
-        async with self.held:
-            number = len(self.published) + 1
-            quote = {"symbol": symbol, "price": price}
-            event = Event("market.quote", quote, source="market", id=f"q{number}")
-            await self.bus.publish(event)
-            self.published.append(event)
-            for watcher in self.watchers:
-                watcher(event)
+        with suppress(Disconnected):
+            async with self.held:
+                number = len(self.published) + 1
+                quote = {"symbol": symbol, "price": price}
+                event = Event("market.quote", quote, source="market", id=f"q{number}")
+                await self.bus.publish(event)
+                self.published.append(event)
+                for watcher in self.watchers:
+                    watcher(event)
