@@ -13,7 +13,7 @@ from typing import Final
 from vestnik.cli.demo.brokers import MIDDLE
 from vestnik.cli.demo.desks import Board, Desk, Mover
 from vestnik.cli.demo.market import OPENING
-from vestnik.cli.demo.world import PAST, Say, World
+from vestnik.cli.demo.world import PAST, Say, TooLong, World
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.services.inquest import inquire
@@ -42,8 +42,16 @@ class Story:
         with TemporaryDirectory(prefix="vestnik-demo-") as folder:
             self._say("demo", f"three brokers in a line, b1 - b2 - b3, each a process; their files are in {folder}")
             async with World(Path(folder), self._say) as self.world:
-                await self._acts(self.world)
-                self.is_right = await self.world.check() and not self.world.summary.lost
+                self.is_right = await self._comes_to_its_end(self.world) and not self.world.summary.lost
+                self.is_right &= await self.world.check()
+
+    async def _comes_to_its_end(self, world: World) -> bool:
+        try:
+            await self._acts(world)
+        except TooLong as error:
+            world.say("demo", f"something is wrong: {error}")
+            return False
+        return True
 
     async def _acts(self, world: World) -> None:
         opening = self._nobody_wants_anything, self._desks_come, self._somebody_comes_late
@@ -88,6 +96,7 @@ class Story:
         late = await self._desk(world, "late", "b3", QUOTES, last=PAST)
         await world.until(lambda: late.replayed == PAST, "the past is replayed")
         world.say("late", f"got {late.seen[0]} to {late.seen[PAST - 1]} of the past; what comes now follows")
+        await world.settle()
         await self._pause(0.2)
 
     async def _why(self, world: World) -> None:

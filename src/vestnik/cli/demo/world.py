@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 from vestnik.cli.demo.brokers import LINE, MIDDLE, Brokers
 from vestnik.cli.demo.desks import Board, Desk
 from vestnik.cli.demo.market import QUOTES, Market
-from vestnik.cli.inputs import Refused
 from vestnik.client.connect import connect
 from vestnik.client.services import ServiceBus
 from vestnik.services.history import History
@@ -26,6 +25,10 @@ PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 0.02
 
 Say: TypeAlias = Callable[[str, str], None]
+
+
+class TooLong(Exception):
+    """What has to happen has not."""
 
 
 class Summary(NamedTuple):
@@ -105,7 +108,7 @@ class World:
                 while not condition():
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
-            raise Refused(f"{what}: that has not happened in {PATIENCE:g} seconds") from None
+            raise TooLong(f"{what}: that has not happened in {PATIENCE:g} seconds") from None
 
     @asynccontextmanager
     async def settled(self) -> AsyncIterator[None]:
@@ -115,15 +118,18 @@ class World:
         while not await self._is_settled():
             if time.monotonic() > deadline:
                 waiting = ", ".join(desk.name for desk in self.all_desks if not desk.is_up_to_date)
-                raise Refused(f"what was published has not come to {waiting} in {PATIENCE:g} seconds: {self.summary}")
+                raise TooLong(f"what was published has not come to {waiting} in {PATIENCE:g} seconds: {self.summary}")
             await asyncio.sleep(LOOK_EVERY)
         self._settled.append(Settled(time.time()))
         yield
         self.market.is_open.set()
 
     async def settle(self) -> None:
+        """Be settled for a moment, and go on until another quote has come."""
         async with self.settled():
-            pass
+            before = len(self.market.published)
+        await self.until(lambda: len(self.market.published) > before, "another quote is published")
+        await self.until(lambda: not any(desk.missing for desk in self.desks), "it comes to all")
 
     async def _is_settled(self) -> bool:
         async with self.market.held:
