@@ -25,7 +25,10 @@ def test_there_are_many_faults() -> None:
 def test_all_kinds_of_faults_and_strategies_come_up() -> None:
     scenarios = [random_scenario(seed) for seed in range(200)]
     faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
-    assert faults == {"CutLink", "Crash", "Away", "Move", "CrashClient", "Corrupt"}
+    assert faults == {"CutLink", "Crash", "Away", "Move", "CrashClient", "Corrupt", "Pause", "Stall", "BadDisk"}
+    assert any(scenario.clients.replay for scenario in scenarios) and any(
+        scenario.clients.newcomers for scenario in scenarios
+    )
     assert any(scenario.links.loss for scenario in scenarios) and any(
         scenario.links.duplication for scenario in scenarios
     )

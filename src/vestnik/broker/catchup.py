@@ -23,7 +23,7 @@ from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Read, Send
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.sequences import Place, place_of
-from vestnik.model.events import Event
+from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
@@ -56,6 +56,10 @@ class Asked(NamedTuple):
     recall: Recall
     askers: frozenset[Asker]
     replays: bool
+
+    def has(self, message: Recalled) -> bool:
+        """Whether a part of the answer has come before: another would be asked for twice."""
+        return message.after < message.upto and message.after <= self.recall.after
 
 
 class Errand(NamedTuple):
@@ -157,7 +161,7 @@ class CatchUp:
     def recalled(self, broker: NodeId, message: Recalled, now: float) -> list[Effect]:
         """A broker has answered; where there is more that has to be asked for, ask."""
         asked = self._asked.get(message.number)
-        if asked is None or asked.broker != broker:
+        if asked is None or asked.broker != broker or asked.has(message):
             return []
         for asker in sorted(asked.askers) if asked.replays else ():
             replaying = self._replaying(asker)
@@ -166,12 +170,10 @@ class CatchUp:
                 replaying.lost += [f"{broker}: {message.lost}"] if message.lost else []
         if not asked.replays:
             self._make_up_for(asked, message)
-        if message.more:
-            return []
         if message.after < message.upto:
             recall = structs.replace(asked.recall, after=message.after, upto=message.upto)
             self._asked[message.number] = asked._replace(recall=recall)
-            return self._send(broker, recall)
+            return [] if message.more else self._send(broker, recall)
         del self._asked[message.number]
         return self._answered(message.number, asked, now)
 
@@ -254,7 +256,10 @@ class CatchUp:
             yield Delivery(event, tuple(numbers), again=again)
 
     def _replayed(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
-        """What is missing for good, then the past, then what came meanwhile."""
+        """What is missing for good, then the past, then what came meanwhile.
+
+        Of a stream, that is what follows the past. What came before and is not among it was not asked for.
+        """
         if isinstance(asker, Request):
             return self._errands.pop(asker).finish(replaying)
         client, subscription = self._clients[asker.node], self._subscription(asker)
@@ -263,11 +268,12 @@ class CatchUp:
         past = replaying.past(subscription.filter)
         subscription.make_room(len(replaying.lost) + len(past) + len(replaying.live))
         deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
+        newest: dict[Pair | None, int] = {}
+        for event in past:
+            newest[event.stream] = max(newest.get(event.stream, 0), event.seq or 0)
+        live = [(event, {"again": again}) for event, again in replaying.live if _follows(event, newest)]
         known: set[Place] = set()
-        for event, terms in [
-            *((event, {"replayed": True}) for event in past),
-            *((event, {"again": again}) for event, again in replaying.live),
-        ]:
+        for event, terms in [*((event, {"replayed": True, "again": True}) for event in past), *live]:
             if place_of(event) not in known and not has_expired(event, now):
                 known.add(place_of(event))
                 deliveries.append(subscription.add(event, next(self._places), **terms))
@@ -329,6 +335,11 @@ class CatchUp:
             return self._errands[asker].replaying if asker in self._errands else None
         subscription = self._subscription(asker)
         return None if subscription is None else subscription.replaying
+
+
+def _follows(event: Event, newest: Mapping[Pair | None, int]) -> bool:
+    """Whether an event comes after the newest of its stream."""
+    return event.seq is None or event.seq > newest.get(event.stream, 0)
 
 
 def _notify(node: NodeId, client: Client, deliveries: list[Delivery]) -> list[Effect]:

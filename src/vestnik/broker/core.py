@@ -152,7 +152,7 @@ class BrokerCore:
         return effects
 
     def _not_appended(self, message: NotAppended, sender: NodeId, now: float) -> list[Effect]:
-        return self._intake.not_appended(message)
+        return self._intake.not_appended(message, now)
 
     def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
         events = message.events

@@ -14,6 +14,9 @@ from vestnik.model.reserved import is_reserved
 from vestnik.routing.router import Router
 from vestnik.wire.messages import NodeId, Publish, Refusal, Refused, Stored
 
+RETRY_AFTER = 1.0
+"""Seconds after which what was held and could not be stored when its time had come is tried again."""
+
 
 class Intake:
     """Takes what clients publish. What is stored may go further, or waits for its time."""
@@ -23,6 +26,7 @@ class Intake:
         self._acceptance = Acceptance(name, first_seq)
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
+        self._released: dict[tuple[str, str], Event] = {}  # what was held, and is being stored with its seq
         self._recover(stored)
 
     def stamped(self, event: Event) -> Event:
@@ -57,20 +61,26 @@ class Intake:
     def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
         """Events are stored: those that go further, and what is to be done about the others and the client."""
         what = message.what
+        for event in what.events if self._released else ():
+            self._released.pop((event.source, event.id), None)
         going = tuple([event for event in what.events if event.seq is not None])
         effects = self._hold(what) if len(going) < len(what.events) else []
         if what.request or what.refused:
             effects.append(Send(what.client, Stored(what.request, what.refused)))
         return going, effects
 
-    def not_appended(self, message: NotAppended) -> list[Effect]:
-        """What could not be stored was not published, and may be tried again.
+    def not_appended(self, message: NotAppended, now: float) -> list[Effect]:
+        """What could not be stored was not published, and may be tried again; but what was held is held on.
 
         Where nothing new was in a request, what it waited for was not stored either.
         """
         what = message.what
         if what.request and not what.events and not what.refused:
             return [Send(what.client, Refused(what.request, message.reason))]
+        held = self._released.pop((what.events[0].source, what.events[0].id), None) if what.events else None
+        if held is not None:
+            heapq.heappush(self._held, (now + RETRY_AFTER, next(self._holding), what.client, held))
+            return [Wake(now + RETRY_AFTER)]
         for event in what.events:
             self._acceptance.forget(event)
         refused = [Refusal(event.id, message.reason) for event in what.events]
@@ -81,6 +91,7 @@ class Intake:
         effects: list[Effect] = []
         while self._held and self._held[0][0] <= now:
             _, _, client, event = heapq.heappop(self._held)
+            self._released[event.source, event.id] = event
             effects.append(Append(client, (self._acceptance.stamped(event),)))
         if self._held:
             effects.append(Wake(self._held[0][0]))

@@ -1,4 +1,4 @@
-"""What goes wrong, and when: cuts, crashes, clients that are away, and state that is changed behind a broker's back."""
+"""What goes wrong, and when: links, brokers, disks, clients, and state that is changed behind a broker's back."""
 
 from __future__ import annotations
 
@@ -75,7 +75,31 @@ class Corrupt(Struct, frozen=True, tag="corrupt", tag_field="kind", forbid_unkno
         return 0.0
 
 
-Fault: TypeAlias = CutLink | Crash | Away | Move | CrashClient | Corrupt
+class Pause(Struct, frozen=True, tag="pause", tag_field="kind", forbid_unknown_fields=True):
+    """A client takes no notifications for `lasting` seconds."""
+
+    at: float
+    lasting: float
+    client: NodeId
+
+
+class Stall(Struct, frozen=True, tag="stall", tag_field="kind", forbid_unknown_fields=True):
+    """The connection of a client is full for `lasting` seconds: its broker does not send it notifications."""
+
+    at: float
+    lasting: float
+    client: NodeId
+
+
+class BadDisk(Struct, frozen=True, tag="disk", tag_field="kind", forbid_unknown_fields=True):
+    """A broker can store nothing for `lasting` seconds, and refuses what is published there."""
+
+    at: float
+    lasting: float
+    broker: NodeId
+
+
+Fault: TypeAlias = CutLink | Crash | Away | Move | CrashClient | Corrupt | Pause | Stall | BadDisk
 
 
 def corrupt(network: Network, broker: NodeId, garbage: Iterator[Filter], rng: Random) -> None:

@@ -30,7 +30,7 @@ from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
-from vestnik.trace.records import AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
+from vestnik.trace.records import Acknowledged, AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
 from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recall, Recalled, Taken
 
 MICROS = 1_000_000
@@ -206,7 +206,7 @@ class BrokerHost(Host):
         now = self._kernel.now
         if not self.is_up:
             return
-        if self.disk.fails and what.events:
+        if self.disk.fails:
             self.take(NotAppended(what, "the disk has failed"), self.name)
             return
         for event in what.events:
@@ -236,17 +236,19 @@ class ClientHost(Host):
         world, now = self._world, self._kernel.now
         for act in acts:
             match act:
-                case Hand(event, numbers):
-                    world.record(Notified(now, self.name, event, numbers))
+                case Hand(event, numbers, replayed):
+                    world.record(Notified(now, self.name, event, numbers, replayed))
                 case Say(message):
                     self._say(message)
                 case Alarm(at):
                     self._wake_at(at)
-                case Done(Publish(events), _, refused) if refused:
+                case Done(Publish(events), reason, refused):
                     reasons = {refusal.id: refusal.reason for refusal in refused}
                     for event in events:
-                        if event.id in reasons:
-                            world.record(Rejected(now, self.name, event, reasons[event.id]))
+                        if reason or event.id in reasons:
+                            world.record(Rejected(now, self.name, event, reason or reasons[event.id]))
+                        else:
+                            world.record(Acknowledged(now, self.name, event))
                 case Lost(name, first, last):
                     world.record(records.Lost(now, self.name, name, first, last))
                 case Missing(name, reason):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias
 
-from vestnik.broker.effects import Append, Gone, LinkDown, LinkUp
+from vestnik.broker.effects import Append, Drained, Full, Gone, LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.checking import Checking
@@ -28,8 +28,10 @@ from vestnik.trace.records import (
     Subscribed,
     Unadvertised,
     Unsubscribed,
+    Vanished,
 )
 from vestnik.wire.messages import NodeId
+from vestnik.wire.replays import Replay
 
 MakeCore: TypeAlias = Callable[[NodeId, Sequence[Append]], Core]
 """A broker by its name, with what it stored in earlier lives."""
@@ -148,12 +150,14 @@ class Network:
         lease: float = FOREVER,
         keep: int = 0,
         checking: Checking | None = None,
+        replay: Replay | None = None,
     ) -> None:
         if self.wanted.get((client, name)) != wanted:
             self.wanted[client, name] = wanted
-            self.world.record(Subscribed(self.now, client, name, wanted))
+            self.world.record(Subscribed(self.now, client, name, wanted, replay))
         host = self.clients[client]
-        host.perform(host.session.subscribe(name, wanted, self.now, lease=lease, keep=keep, checking=checking))
+        session, now = host.session, self.now
+        host.perform(session.subscribe(name, wanted, now, lease=lease, keep=keep, checking=checking, replay=replay))
 
     def unsubscribe(self, client: NodeId, name: str) -> None:
         del self.wanted[client, name]
@@ -230,7 +234,40 @@ class Network:
         self.detach(client)
         self.clients.pop(client).is_up = False
 
+    def pause(self, client: NodeId) -> None:
+        """A client takes nothing of its subscriptions for now."""
+        host = self.clients[client]
+        for name in self._names(client):
+            host.session.pause(name)
+        self.world.record(Vanished(self.now, self.homes[client], client, "Notify"))
+
+    def unpause(self, client: NodeId) -> None:
+        """It takes them again."""
+        host = self.clients[client]
+        for name in self._names(client):
+            host.perform(host.session.unpause(name, self.now))
+
+    def fill(self, client: NodeId) -> None:
+        """A client does not read what its broker sends, as long as they stay connected."""
+        broker = self.homes[client]
+        if self.clients[client].channel is not None:
+            self.brokers[broker].take(Full(client), broker)
+            self.world.record(Vanished(self.now, broker, client, "Notify"))
+
+    def drain(self, client: NodeId) -> None:
+        """It has read all."""
+        broker = self.homes[client]
+        if self.clients[client].channel is not None:
+            self.brokers[broker].take(Drained(client), broker)
+
+    def spoil(self, broker: NodeId, *, fails: bool) -> None:
+        """Nothing can be stored at a broker, or it can again."""
+        self._disks[broker].fails = fails
+
     # --- inside ---
+
+    def _names(self, client: NodeId) -> list[str]:
+        return [name for owner, name in self.wanted if owner == client]
 
     def _start(self, broker: NodeId) -> None:
         disk = self._disks[broker]

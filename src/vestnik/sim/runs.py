@@ -10,11 +10,11 @@ from typing import Any
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.timing import bound
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move, corrupt
+from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall, corrupt
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
-from vestnik.sim.scenarios import Scenario, timing_of
+from vestnik.sim.scenarios import Past, Scenario, timing_of
 from vestnik.sim.summaries import Summary, Tally
 from vestnik.trace.records import AnyRecord
 from vestnik.wire.messages import NodeId
@@ -77,11 +77,7 @@ class Run:
         places = self._random("places")
         access = network.topology.access
         for number in range(clients.consumers):
-            position = places.randrange(len(access))
-            name = f"c{number}"
-            self._interests[name] = self.scenario.workload.interests(self._random(name), position / len(access))
-            network.attach(name, access[position])
-            self._come(name)
+            self._consumer(f"c{number}", places)
         for number in range(clients.producers):
             network.attach(f"p{number}", places.choice(access))
             self._come(f"p{number}")
@@ -106,13 +102,18 @@ class Run:
             yield step / STEPS
 
     def end(self) -> None:
-        """Wait until all has settled, and let the producers publish for the last time."""
+        """Wait until all has settled, let newcomers come, and the producers publish for the last time."""
+        clients = self.scenario.clients
         self._settle(self.stabilization)
-        if self.scenario.clients.probes:
-            for number in range(self.scenario.clients.producers):
+        places = self._random("places of newcomers")
+        for number in range(clients.newcomers):
+            self._consumer(f"n{number}", places, clients.replay or Past(all=True))
+        if clients.probes:
+            for number in range(clients.producers):
                 publish = self._publisher(f"p{number}")
-                for _ in range(self.scenario.clients.probes):
+                for _ in range(clients.probes):
                     publish()
+        if clients.probes or clients.newcomers:
             self._settle(self.propagation)
 
     # --- time ---
@@ -161,18 +162,28 @@ class Run:
 
     # --- clients ---
 
-    def _come(self, client: NodeId) -> None:
+    def _consumer(self, client: NodeId, places: Random, replay: Past | None = None) -> None:
+        """A new consumer comes somewhere and says what it wants."""
+        access = self.network.topology.access
+        position = places.randrange(len(access))
+        self._interests[client] = self.scenario.workload.interests(self._random(client), position / len(access))
+        self.network.attach(client, access[position])
+        self._come(client, replay)
+
+    def _come(self, client: NodeId, replay: Past | None = None) -> None:
         """A client that knows nothing yet says what it wants or offers."""
         if client in self._interests:
             for number in range(self.scenario.clients.subscriptions):
-                self._subscribe(client, f"s{number}")
+                self._subscribe(client, f"s{number}", replay)
         elif self.scenario.routing.advertisements:
             self.network.advertise(client, "all", self.scenario.workload.offer(), lease=self._lease)
 
-    def _subscribe(self, client: NodeId, name: str) -> None:
+    def _subscribe(self, client: NodeId, name: str, past: Past | None = None) -> None:
         clients, wanted = self.scenario.clients, next(self._interests[client])
-        lease, keep = self._lease, clients.keep
-        self.network.subscribe(client, name, wanted, lease=lease, keep=keep, checking=clients.checking)
+        past = past or clients.replay
+        replay = None if past is None else past.replay()
+        terms: dict[str, Any] = {"lease": self._lease, "keep": clients.keep, "checking": clients.checking}
+        self.network.subscribe(client, name, wanted, **terms, replay=replay)
 
     def _change(self, rng: Random) -> None:
         """One consumer gives up a subscription and takes another of the same name, or changes it in place."""
@@ -188,12 +199,15 @@ class Run:
 
         def publish() -> None:
             if client in self.network.clients:
-                event = self.scenario.workload.event(rng, client, str(next(self._ids)))
-                if rng.random() < self.scenario.clients.special:
-                    event = self._special(event, rng)
-                if event.not_before is None:
-                    self._last[client] = event
-                self.network.publish(client, event)
+                self.network.publish(client, *[event() for _ in range(self.scenario.clients.batch)])
+
+        def event() -> Event:
+            found = self.scenario.workload.event(rng, client, str(next(self._ids)))
+            if rng.random() < self.scenario.clients.special:
+                found = self._special(found, rng)
+            if found.not_before is None:
+                self._last[client] = found
+            return found
 
         return publish
 
@@ -227,6 +241,12 @@ class Run:
                 network.detach(client)
             case CrashClient(client=client), _ if client in network.clients:
                 network.crash_client(client)
+            case Pause(client=client), _ if client in network.clients:
+                network.pause(client)
+            case Stall(client=client), _ if client in network.clients:
+                network.fill(client)
+            case BadDisk(broker=broker), _:
+                network.spoil(broker, fails=True)
             case Corrupt(broker=broker), rng:
                 corrupt(network, broker, self.scenario.workload.interests(rng, rng.random()), rng)
 
@@ -241,6 +261,12 @@ class Run:
                 network.attach(client, network.homes[client])
             case Move(client=client, to=broker) if client in network.clients:
                 network.move(client, broker)
+            case Pause(client=client) if client in network.clients:
+                network.unpause(client)
+            case Stall(client=client) if client in network.clients:
+                network.drain(client)
+            case BadDisk(broker=broker):
+                network.spoil(broker, fails=False)
             case CrashClient(client=client) if client not in network.clients:
                 network.attach(client, network.homes[client])
                 self._come(client)

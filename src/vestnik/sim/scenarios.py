@@ -11,7 +11,7 @@ from vestnik.errors import InvalidScenario
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.timing import Timing
 from vestnik.session.checking import AnyChecking
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move
+from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall
 from vestnik.sim.fields import fields_at
 from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
@@ -19,6 +19,7 @@ from vestnik.sim.shapes import Shape
 from vestnik.sim.topologies import Topology
 from vestnik.sim.workloads import Medical, RandomFilters, Stock
 from vestnik.wire.messages import NodeId
+from vestnik.wire.replays import Replay
 
 MOST_KEPT = 1_000_000
 """Notifications that a broker keeps for a subscription."""
@@ -40,13 +41,28 @@ class Lease(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sweep: float = 1.0
 
 
+class Past(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What subscriptions begin with: the `last` so many past events, or `all`."""
+
+    last: int | None = None
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        self.replay()
+
+    def replay(self) -> Replay:
+        return Replay(self.last, all=self.all)
+
+
 class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Consumers c0, c1, ... and producers p0, p1, ... at uniform brokers that clients may be at.
 
     Each consumer has so many `subscriptions`; `churn` of all of them are replaced a second. Each producer publishes at
-    the times of a Poisson process with `rate` events a second, and when all is over `probes` events more. The share
-    `special` of them is urgent, names a cause, has to wait, or expires soon. Brokers keep the last `keep` notifications
-    of each subscription; with `checking` consumers ask whether they missed any.
+    the times of a Poisson process with `rate` batches of `batch` events a second, and when all is over `probes` more.
+    The share `special` of events is urgent, names a cause, has to wait, or expires soon. Brokers keep the last `keep`
+    notifications of each subscription; with `checking` consumers ask whether they missed any. With `replay`
+    subscriptions begin with past events. When all is over, before the last events, `newcomers` n0, n1, ... come, who
+    want the past in any case.
     """
 
     consumers: int = 10
@@ -58,6 +74,9 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     special: float = 0.0
     keep: int = 1000
     checking: AnyChecking | None = None
+    batch: int = 1
+    replay: Past | None = None
+    newcomers: int = 0
 
 
 class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -124,10 +143,13 @@ def _check(scenario: Scenario) -> None:
         ("clients.probes", clients.probes, FOREVER),
         ("clients.special", clients.special, 1.0),
         ("clients.keep", clients.keep, MOST_KEPT),
+        ("clients.newcomers", clients.newcomers, FOREVER),
         ("routing.tolerance", scenario.routing.tolerance, FOREVER),
     ):
         if not 0 <= value <= most or value == FOREVER:
             raise InvalidScenario(f"must be from 0{'' if most == FOREVER else f' to {most:,}'}, not {value}", path)
+    if clients.batch < 1:
+        raise InvalidScenario(f"a batch is of 1 event or more, not of {clients.batch}", "clients.batch")
     make_strategy(scenario.routing.strategy, tolerance=scenario.routing.tolerance)
     topology = scenario.network()
     if not topology.is_tree:
@@ -172,10 +194,16 @@ def _check_fault(fault: Fault, path: str, scenario: Scenario, topology: Topology
         case CutLink(between=(one, other)):
             if other not in topology.neighbours.get(one, ()):
                 raise InvalidScenario(f"there is no link between {one} and {other}", f"{path}.between")
-        case Crash(broker=broker) | Corrupt(broker=broker):
+        case Crash(broker=broker) | Corrupt(broker=broker) | BadDisk(broker=broker):
             if broker not in topology.neighbours:
                 raise InvalidScenario(f"there is no broker {broker}", f"{path}.broker")
-        case Away(client=client) | Move(client=client) | CrashClient(client=client):
+        case (
+            Away(client=client)
+            | Move(client=client)
+            | CrashClient(client=client)
+            | Pause(client=client)
+            | Stall(client=client)
+        ):
             if client not in names_of(scenario.clients):
                 raise InvalidScenario(f"there is no client {client}", f"{path}.client")
     if isinstance(fault, Move) and fault.to not in topology.access:

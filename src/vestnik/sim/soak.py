@@ -9,18 +9,22 @@ from typing import NamedTuple, TypeAlias
 from vestnik.routing.registry import known_strategies
 from vestnik.session.checking import Constant as CheckConstant
 from vestnik.session.checking import RandomInterval
-from vestnik.sim.faults import Away, Corrupt, Crash, CrashClient, CutLink, Fault, Move
+from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall
 from vestnik.sim.links import Constant, Delay, Link, Uniform
 from vestnik.sim.runs import Run
-from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario, names_of
+from vestnik.sim.scenarios import Clients, Lease, Past, Routing, Scenario, names_of
 from vestnik.sim.shapes import Line, RandomTree, Shape, Star, Tree
 from vestnik.sim.summaries import Summary
 from vestnik.sim.topologies import Topology
 from vestnik.sim.workloads import RandomFilters, Stock
 from vestnik.trace.records import AnyRecord
 
+BATCHES = (1, 1, 1, 1, 1, 1, 1, 10, 10, 600)
+"""How many events are published at a time."""
 FAULTS = (0, 2, 10, 100, 400)
 """How many there are in a scenario."""
+SLOW = CutLink, Crash, Pause, Stall
+"""Faults after which there is no telling when what was missed has come."""
 
 
 class Claim(NamedTuple):
@@ -57,10 +61,11 @@ def soak(seed: int, check: Check) -> Outcome:
     run = Run(scenario, records.append)
     for _ in run.steps():
         pass
-    takes_long = scenario.access.loss or any(isinstance(fault, CutLink | Crash) for fault in scenario.faults)
+    takes_long = scenario.access.loss or scenario.clients.batch >= max(BATCHES)
+    takes_long = takes_long or any(isinstance(fault, SLOW) for fault in scenario.faults)
     settling = None if takes_long else run.propagation
     lossy = scenario.links.loss or (scenario.access.loss and scenario.clients.checking is None)
-    stored = not lossy and scenario.links.fifo
+    stored = not (scenario.links.loss or scenario.access.loss) and scenario.links.fifo
     claim = Claim(records, settling, run.right_since, scenario.routing.advertisements, bool(lossy), stored)
     return Outcome(seed, scenario, run.summary(), check(claim))
 
@@ -77,6 +82,7 @@ def random_scenario(seed: int) -> Scenario:
     leases = Lease(length=rng.uniform(4, 8), refresh=rng.uniform(1, 2), sweep=rng.uniform(0.2, 1.0))
     checking = [None, CheckConstant(rng.uniform(1, 3)), RandomInterval(1.0, 3.0, first=2.0)]
     loss = rng.choice([0.0, 0.0, 0.0, 0.05]), rng.choice([0.0, 0.0, 0.0, 0.05])
+    batch = rng.choice(BATCHES)
     scenario = Scenario(
         topology=shape,
         routing=Routing(
@@ -88,11 +94,15 @@ def random_scenario(seed: int) -> Scenario:
             consumers=rng.randint(1, 10),
             subscriptions=rng.randint(1, 4),
             producers=rng.randint(1, 3),
-            rate=rng.uniform(0.5, 5),
+            rate=rng.uniform(0.5, 5) / max(1, batch / 5),
             churn=0.0 if lasts else rng.choice([0.0, rng.uniform(0, 2)]),
             probes=5,
             special=rng.choice([0.0, 0.3]),
+            keep=max(rng.choice([1000, 1000, 10]), 10_000 * bool(loss[1])),
             checking=rng.choice(checking),
+            batch=batch,
+            replay=rng.choice([None, None, Past(all=True), Past(last=rng.randint(1, 30))]),
+            newcomers=rng.randint(0, 2),
         ),
         workload=Stock(stocks=10, intervals=rng.random() < 0.5, zipf=1.0) if rng.random() < 0.5 else RandomFilters(),
         leases=rng.choice([None, leases, leases]),
@@ -130,8 +140,9 @@ def _fault(scenario: Scenario, topology: Topology, longest: float, rng: Random, 
     at = rng.uniform(0, 0.7) * scenario.duration
     lasting = rng.uniform(0, longest)
     broker, client = rng.choice(topology.nodes), rng.choice(names_of(scenario.clients))
-    found: list[Fault] = [Crash(at, lasting, broker), Away(at, lasting, client)]
-    found.append(Move(at, lasting, client, rng.choice(topology.access)))
+    found: list[Fault] = [Crash(at, lasting, broker), Away(at, lasting, client), BadDisk(at, lasting, broker)]
+    found += [Move(at, lasting, client, rng.choice(topology.access))]
+    found += [Pause(at, lasting, client), Stall(at, lasting, client)]
     if topology.edges:
         found.append(CutLink(at, lasting, rng.choice(topology.edges)))
     if not lasts:

@@ -13,9 +13,10 @@ from msgspec import Struct
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import NodeId
+from vestnik.wire.replays import Replay
 
 
-class Record(Struct, frozen=True, tag=True, tag_field="op"):
+class Record(Struct, frozen=True, tag=True, tag_field="op", omit_defaults=True):
     """Something that happened at time `at`, in seconds."""
 
     at: float
@@ -25,11 +26,15 @@ class Record(Struct, frozen=True, tag=True, tag_field="op"):
 
 
 class Subscribed(Record, frozen=True):
-    """A client subscribed under a name, or gave the subscription of that name another filter; not a renewal."""
+    """A client subscribed under a name, or gave the subscription of that name another filter; not a renewal.
+
+    A new one may begin with a `replay` of the past.
+    """
 
     client: NodeId
     name: str
     filter: Filter
+    replay: Replay | None = None
 
 
 class Unsubscribed(Record, frozen=True):
@@ -55,6 +60,13 @@ class Published(Record, frozen=True):
     event: Event
 
 
+class Acknowledged(Record, frozen=True):
+    """A client was told that an event of its own is stored."""
+
+    client: NodeId
+    event: Event
+
+
 class Rejected(Record, frozen=True):
     """A broker refused a publication."""
 
@@ -64,11 +76,12 @@ class Rejected(Record, frozen=True):
 
 
 class Notified(Record, frozen=True):
-    """A client was handed an event, for these subscriptions with these numbers."""
+    """A client was handed an event, for these subscriptions with these numbers; or it was `replayed` to them."""
 
     client: NodeId
     event: Event
     numbers: tuple[tuple[str, int], ...]
+    replayed: bool = False
 
 
 class Lost(Record, frozen=True):
@@ -158,6 +171,7 @@ class Corrupted(Record, frozen=True):
 
 
 AnyRecord: TypeAlias = (
-    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Rejected | Notified | Lost | Missing | Settled
+    Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Acknowledged | Rejected | Notified | Lost
+    | Missing | Settled
     | Attached | Detached | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
 )  # fmt: skip

@@ -49,6 +49,17 @@ class Connections:
         place = bisect_right(moves, number)
         return place == 0 or not isinstance(self._history.records[moves[place - 1]], Detached | Crashed)
 
+    def is_calm(self, client: NodeId, number: int, until: int) -> bool:
+        """Whether from one record to another the network is whole, a client there, and nothing happens to them.
+
+        What had happened to the network before must have settled.
+        """
+        place = bisect_left(self._changes, number)
+        settled = place == 0 or self._history.settles(self._changes[place - 1]) <= number
+        later = [*self._after(self._changes, number), *self._after(self._moves.get(client, []), number)]
+        there = self.is_whole(number) and self.is_there(client, number)
+        return settled and there and min(later, default=until) >= until
+
     def end(self) -> int | None:
         """The last record by which all had settled and the network was whole."""
         records = self._history.records

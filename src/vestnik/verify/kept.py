@@ -11,9 +11,10 @@ Excused is what has expired by then, a subscription that has ended or changed, a
 as the client was told are lost. That an unknown number may be missing excuses what was accepted before, but it may be
 told only of a subscription that not all brokers have known yet.
 
-It may be claimed of a network whose brokers store what they accept, whose links between brokers lose nothing and keep
-the order unless they are cut, and whose clients ask by number for what is lost on the way to them. Where tables were
-corrupted, it may be claimed from the time on by which they have healed.
+It may be claimed of a network whose brokers store what they accept, and whose links, those of clients too, lose nothing
+and keep the order unless they are cut. Where single messages are lost, a renewal may come too late, and a client may
+not be told how far it has come. Where tables were corrupted, it may be claimed from the time on by which they have
+healed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event, Pair
-from vestnik.trace.records import Dropped, Lost, Missing, Notified, Published
+from vestnik.trace.records import Acknowledged, Dropped, Lost, Missing, Notified, Published
 from vestnik.verify.connections import Connections
 from vestnik.verify.histories import MICROS, History, Span
 from vestnik.verify.publications import offered, wanted
@@ -31,6 +32,22 @@ from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
 
 Place: TypeAlias = tuple[Pair | None, int | None]
+
+
+def acknowledged(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """What a client was told is stored was published before; what is held until `not_before`, by the end."""
+    end = Connections(history).end()
+    for number, record in enumerate(history.records):
+        if not isinstance(record, Acknowledged) or record.at < since:
+            continue
+        event, due = record.event, number
+        if event.not_before is not None:
+            if end is None or number > end or event.not_before / MICROS > history.records[end].at:
+                continue
+            due = end
+        if not history.published(event, due):
+            said = f"{record.client} was told that {named(event)} is stored, which was not published"
+            yield Violation("acknowledged", said, record.client, event=event, records=(record,))
 
 
 class Claim(NamedTuple):

@@ -4,8 +4,9 @@ Bound is an event that was published when a subscription that wants it had settl
 its publisher must have one for it that had settled, too: formula (12), where publisher and advertiser are one client.
 Such an event is due when its publication has settled. The subscription and the advertisement must last until then, the
 clients that have them be connected, and nothing disturb the brokers and their links; what was disturbed must have
-settled before the publication. A client that is away or crashes excuses itself alone. An event that expires before it
-is due need not arrive, and one with `not_before` is due only after that.
+settled before the publication. A client that is away or crashes excuses itself alone, and so does one that does not
+take its notifications. An event that expires before it is due need not arrive, and one with `not_before` is due only
+after that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Collection, Iterator
 from itertools import repeat
 from typing import NamedTuple
 
-from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published
+from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published, Vanished
 from vestnik.verify.connections import disturbs
 from vestnik.verify.histories import MICROS, History, Span, key_of
 from vestnik.verify.presence import movements
@@ -46,6 +47,7 @@ def _claims(history: History, since: float, advertisements: bool) -> Iterator[li
     """For each publication, by whom it is to be received."""
     moves = movements(history)
     network = _disturbances(history, moves)
+    slow = _slow(history)
     offering = (offers for _, _, offers in offered(history)) if advertisements else repeat(None)
     for (number, record, wanting), offers in zip(wanted(history), offering, strict=False):
         due = _due(history, number, record)
@@ -54,7 +56,8 @@ def _claims(history: History, since: float, advertisements: bool) -> Iterator[li
             claims = [Claim(span, number, due) for span in wanting]
             if offers is not None and not any(_is_bound(history, moves, Claim(span, number, due)) for span in offers):
                 claims = []
-        yield [claim for claim in claims if _is_bound(history, moves, claim)]
+        claims = [claim for claim in claims if _is_bound(history, moves, claim)]
+        yield [claim for claim in claims if _is_calm(history, slow.get(claim.span.client, []), number, claim.due)]
 
 
 def _missed(history: History, claims: Iterator[list[Claim]]) -> Iterator[Claim]:
@@ -110,6 +113,15 @@ def _is_calm(history: History, disturbances: list[int], number: int, due: int) -
 def _disturbances(history: History, clients: Collection[NodeId]) -> list[int]:
     """Where something happens to brokers or links between them."""
     return [number for number, record in enumerate(history.records) if disturbs(record, clients)]
+
+
+def _slow(history: History) -> dict[NodeId, list[int]]:
+    """Where each client stops taking notifications."""
+    found: dict[NodeId, list[int]] = {}
+    for number, record in enumerate(history.records):
+        if isinstance(record, Vanished) and record.kind == "Notify":
+            found.setdefault(record.receiver, []).append(number)
+    return found
 
 
 def _fates(history: History, events: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from vestnik.model.events import Event, Pair
-from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published
+from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published, Subscribed, Vanished
 from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
@@ -65,15 +65,18 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """No client is notified of an event before one of its causes, if of both.
 
     What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
-    What was lost on its way to a client is asked for again, and may come late for another subscription.
+    What was lost on its way to a client is asked for again, and may come late for another subscription. A subscription
+    that began with a replay stands alone: what comes for it waits for the past. So does each of a client that did not
+    take its notifications, and asks for what it missed of each.
     """
+    apart = {record.receiver for record in history.records if isinstance(record, Vanished) and record.kind == "Notify"}
     asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
     lost: set[Key] = set()
     known: set[tuple[NodeId, Key]] = set()
-    handed: set[tuple[NodeId, Key]] = set()
+    handed: set[tuple[NodeId, int, Key]] = set()
     causes: dict[Key, list[Key]] = {}
-    ahead: dict[tuple[NodeId, Key], Notified] = {}  # by client and cause, the effect that came first
-    for record in history.records if asked else ():
+    ahead: dict[tuple[NodeId, int, Key], Notified] = {}  # by subscriber and cause, the effect that came first
+    for number, record in enumerate(history.records if asked else ()):
         if isinstance(record, Dropped):
             lost.add(key_of(record.event))
         if not isinstance(record, Published | Notified):
@@ -81,16 +84,29 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
         client, event, key = record.client, record.event, key_of(record.event)
         if isinstance(record, Published):
             causes[key] = [cause for cause in event.causes if (client, cause) in known]
-        else:
-            effect = ahead.pop((client, key), None)
+            known.update([(client, key)] if key in asked else ())
+            continue
+        for subscriber in _subscribers(history, number, record, alone=client in apart):
+            effect = ahead.pop((client, subscriber, key), None)
             if effect is not None and effect.at >= since and key not in lost:
                 said = f"{client} was notified of {named(event)} after {named(effect.event)}, of which it is a cause"
                 yield Violation("causal", said, client, event=event, records=(effect, record))
             for cause in causes.get(key, ()):
-                if (client, cause) not in handed:
-                    ahead.setdefault((client, cause), record)
-            handed.update([(client, key)] if key in asked else ())
+                if (client, subscriber, cause) not in handed:
+                    ahead.setdefault((client, subscriber, cause), record)
+            handed.update([(client, subscriber, key)] if key in asked else ())
         known.update([(client, key)] if key in asked else ())
+
+
+def _subscribers(history: History, number: int, record: Notified, *, alone: bool) -> set[int]:
+    """Where the subscriptions that stand alone began, of those that an event is handed to; -1 for all others."""
+    found: set[int] = set()
+    for name, _ in record.numbers:
+        begun, _ = _begun(history, record.client, name, number)
+        first = history.records[begun] if begun >= 0 else None
+        replays = isinstance(first, Subscribed) and first.replay is not None
+        found.add(begun if alone or replays else -1)
+    return found
 
 
 def numbers(history: History, since: float = ALWAYS) -> Iterator[Violation]:

@@ -10,6 +10,7 @@ from vestnik.trace.records import (
     Attached,
     Corrupted,
     Crashed,
+    Cut,
     Detached,
     Dropped,
     Lost,
@@ -61,12 +62,15 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """What is lost or forgotten is so for a reason.
 
     Since the client subscribed, it came or went, or a message between it and its broker was lost, or something happened
-    to that broker, or to some broker where it is not known which is its own.
+    to that broker, or to some broker where it is not known which is its own. Of the past, what is stored at any broker
+    may have been out of reach.
     """
     begun: dict[Key, int] = {}
+    parted = False
     homes: dict[NodeId, NodeId] = {}
     disturbed: dict[NodeId, int] = {}  # the last that happened to each node, and under "" to any
     for number, record in enumerate(history.records):
+        parted = parted or isinstance(record, Cut | Crashed)
         match record:
             case Subscribed(client=client, name=name):
                 begun.setdefault((client, name), number)
@@ -83,7 +87,13 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
                 disturbed.update((node, number) for node in (sender, receiver) if node in homes)
             case Lost(client=client, name=name) | Missing(client=client, name=name) if record.at >= since:
                 start = begun.get((client, name), -1)
+                if parted and isinstance(record, Missing) and _replays(history.records[start]):
+                    continue
                 if max(disturbed.get(client, -1), disturbed.get(homes.get(client, ""), -1)) < start:
                     what = "lost something in" if isinstance(record, Lost) else "is to begin anew with"
                     said = f"{client} was told that it {what} {name}, and nothing had happened since it subscribed"
                     yield Violation("losses", said, client, name, None, (history.records[start], record))
+
+
+def _replays(record: AnyRecord) -> bool:
+    return isinstance(record, Subscribed) and record.replay is not None

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from vestnik.trace.records import AnyRecord
 from vestnik.verify.histories import History
-from vestnik.verify.kept import kept
+from vestnik.verify.kept import acknowledged, kept
 from vestnik.verify.liveness import liveness
 from vestnik.verify.order import causal, fifo, numbers, streams
 from vestnik.verify.presence import losses, presence
 from vestnik.verify.publications import admission
+from vestnik.verify.replays import replays
 from vestnik.verify.safety import ALWAYS, eventual_safety
 from vestnik.verify.timely import timely
 from vestnik.verify.violations import Violation
@@ -37,6 +38,8 @@ def check_trace(
     found += liveness(history, since, advertisements=advertisements)
     if stored:
         found += kept(history, since, advertisements=advertisements)
+        found += acknowledged(history, since)
+        found += replays(records, since, advertisements=advertisements)
     if advertisements:
         found += admission(history, since)
     return sorted(found, key=lambda violation: violation.records[-1].at)

@@ -1,0 +1,142 @@
+"""Consumers that are slow, disks that fail, and the past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sim.worlds import ALL, handed, network, quote
+from vestnik.broker import selection
+from vestnik.cli.sim.soak import check
+from vestnik.sim import runs
+from vestnik.sim.links import Constant, Link
+from vestnik.sim.network import Network
+from vestnik.sim.soak import random_scenario, soak
+from vestnik.sim.topologies import line
+from vestnik.trace.records import Acknowledged, Lost, Missing, Notified, Published, Rejected, Sent
+from vestnik.verify.traces import check_trace
+from vestnik.wire import pages
+from vestnik.wire.replays import Replay
+
+MICROS = 1_000_000
+
+
+def pair(keep: int = 100, **options: Any) -> Network:
+    """A consumer c and a producer p at the two ends of a line."""
+    net = network(line(3), **options)
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.subscribe("c", "all", ALL, lease=1000.0, keep=keep)
+    net.settle()
+    return net
+
+
+@pytest.mark.parametrize("kind", ["pause", "stall"])
+@pytest.mark.parametrize(("keep", "lost"), [(100, []), (2, [(2, 4)])])
+def test_what_a_consumer_does_not_take_is_kept_for_it(kind: str, keep: int, lost: list[tuple[int, int]]) -> None:
+    net = pair(keep)
+    begin, end = (net.pause, net.unpause) if kind == "pause" else (net.fill, net.drain)
+    net.publish("p", quote(1))
+    net.settle()
+    begin("c")
+    for number in range(2, 7):
+        net.publish("p", quote(number))
+    net.settle()
+    assert handed(net.trace, "c") == ["1"]
+    end("c")
+    net.settle()
+    assert [(record.first, record.last) for record in net.trace if isinstance(record, Lost)] == lost
+    assert handed(net.trace, "c") == (["1", "5", "6"] if lost else ["1", "2", "3", "4", "5", "6"])
+    assert check_trace(net.trace, stored=True) == []
+
+
+def test_what_cannot_be_stored_is_refused() -> None:
+    net = pair()
+    net.spoil("b2", fails=True)
+    net.publish("p", quote(1))
+    net.settle()
+    assert [record.reason for record in net.trace if isinstance(record, Rejected)] == ["the disk has failed"]
+    assert not any(isinstance(record, Acknowledged | Published) for record in net.trace)
+    net.spoil("b2", fails=False)
+    net.publish("p", quote(1))
+    net.settle()
+    assert handed(net.trace, "c") == ["1"] and check_trace(net.trace, stored=True) == []
+
+
+def test_what_was_acknowledged_and_has_to_wait_outlives_a_disk_that_fails_when_its_time_has_come() -> None:
+    net = pair()
+    net.publish("p", quote(1).replace(not_before=10 * MICROS))
+    net.settle()
+    assert any(isinstance(record, Acknowledged) for record in net.trace)
+    net.spoil("b2", fails=True)
+    net.run(12.0)
+    net.spoil("b2", fails=False)
+    net.settle(10.0)
+    assert handed(net.trace, "c") == ["1"] and check_trace(net.trace, stored=True) == []
+
+
+@pytest.mark.parametrize(
+    ("replay", "expected"), [(Replay(all=True), ["1", "2", "3", "4"]), (Replay(last=2), ["2", "3", "4"])]
+)
+def test_the_past_then_what_comes(replay: Replay, expected: list[str]) -> None:
+    net = pair(link=Link(Constant(0.1)))
+    net.attach("q", "b0")
+    net.publish("p", quote(1), quote(2))
+    net.publish("q", quote(3, "q"))
+    net.settle()
+    net.attach("n", "b1")
+    net.subscribe("n", "all", ALL, replay=replay)
+    net.run(net.now + 0.15)
+    net.publish("p", quote(4))
+    net.settle()
+    assert handed(net.trace, "n") == expected
+    replayed = [record.replayed for record in net.trace if isinstance(record, Notified) and record.client == "n"]
+    assert replayed == [True] * (len(expected) - 1) + [False]
+    assert check_trace(net.trace, stored=True) == []
+
+
+def test_the_past_of_a_broker_out_of_reach_is_missing() -> None:
+    net = pair()
+    net.publish("p", quote(1))
+    net.settle()
+    net.attach("n", "b0")
+    net.subscribe("n", "all", ALL, replay=Replay(all=True))
+    net.run(net.now + 0.011)
+    net.cut("b1", "b2")
+    net.settle()
+    assert [record.reason for record in net.trace if isinstance(record, Missing)] == ["b2: it cannot be reached"]
+    assert handed(net.trace, "n") == []
+
+
+def test_more_than_a_few_pages_have_to_be_asked_for() -> None:
+    many = pages.PAGE * selection.UNASKED + 300
+    net = pair(keep=10, all_sent=True)
+    net.cut("b0", "b1")
+    net.publish("p", *[quote(number) for number in range(many)])
+    net.settle()
+    net.restore("b0", "b1")
+    net.settle()
+    assert handed(net.trace, "c") == [str(number) for number in range(many)]
+    parts = [record for record in net.trace if isinstance(record, Sent) and record.kind == "Addressed"]
+    assert sum(record.sender == "b0" for record in parts) >= 2, "what there is more of was asked for"
+    assert check_trace(net.trace, stored=True) == []
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that comes in parts comes in many."""
+    monkeypatch.setattr(pages, "PAGE", 3)
+    monkeypatch.setattr(selection, "UNASKED", 2)
+    monkeypatch.setattr(runs, "PATIENCE", 30.0)
+
+
+SEEDS = [seed for seed in range(1000, 1012) if random_scenario(seed).clients.batch <= 10]
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_networks_are_right_with_small_pages(seed: int) -> None:
+    """However long it takes."""
+    outcome = soak(seed, lambda claim: check(claim._replace(settling=None)))
+    assert not outcome.wrong, outcome.wrong[0]
