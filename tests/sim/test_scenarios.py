@@ -11,7 +11,7 @@ import pytest
 from vestnik.errors import InvalidScenario, UnknownStrategy
 from vestnik.sim.runs import Run, run_scenario
 from vestnik.sim.scenarios import read_scenario
-from vestnik.trace.records import AnyRecord
+from vestnik.trace.records import AnyRecord, Notified
 from vestnik.verify.traces import check_trace
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "docs" / "scenarios").glob("*.toml"))
@@ -50,6 +50,11 @@ def test_a_small_scenario_is_enough() -> None:
         ("[topology]", "[links]\nfifo = false\n[topology]", "links.fifo", "without leases nothing heals"),
         ("[topology]", "[clients]\nkeep = 10_000_000\n[topology]", "clients.keep", "must be from 0 to 1,000,000"),
         ("[topology]", "[clients]\nspecial = 1.5\n[topology]", "clients.special", "must be from 0 to 1.0, not 1.5"),
+        ("[topology]", "[clients]\nbatch = 0\n[topology]", "clients.batch", "a batch is of 1 event or more, not of 0"),
+        ("[topology]", "[clients]\nreplay = {}\n[topology]", "clients.replay", "say what to replay"),
+        ("[topology]", "[clients]\nreplay = {last = 0}\n[topology]", "clients.replay", "the last 1 or more, not 0"),
+        ("[topology]", f"{FAULT}'disk'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
+        ("[topology]", f"{FAULT}'pause'\nlasting=1\nclient='x'\n[topology]", "faults[0].client", "no client x"),
         ("[routing]", "[routing]\ntolerance = 0.1", "routing.tolerance", "is for merging, not for covering"),
         ("[topology]", f"{FAULT}'crash'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
         ("[topology]", f"{FAULT}'crash'\nlasting=10\nbroker='b0'\n[topology]", "faults[0]", "within the duration"),
@@ -75,6 +80,15 @@ def test_what_is_wrong_is_refused_with_where_and_why(old: str, new: str, path: s
 def test_leases_heal_what_is_lost_and_what_overtakes_another() -> None:
     scenario = read_scenario(f"{SMALL}{LEASES}[links]\nloss = 0.1\nfifo = false")
     assert scenario.links.loss == 0.1
+
+
+def test_consumers_may_be_slow_disks_fail_and_the_past_be_wanted() -> None:
+    more = "[clients]\nbatch = 3\nnewcomers = 1\nreplay = {last = 5}\n[workload]\nkind = 'stock'\nstocks = 2\n"
+    faults = "".join(f"{FAULT}'{kind}'\nlasting=1\nclient='c0'\n" for kind in ("pause", "stall"))
+    trace: list[AnyRecord] = []
+    run_scenario(read_scenario(f"{SMALL}{more}{faults}{FAULT}'disk'\nlasting=5\nbroker='b0'\n"), trace.append)
+    assert any(isinstance(record, Notified) and record.replayed for record in trace)
+    assert check_trace(trace, stored=True) == []
 
 
 def test_unknown_strategies_are_refused() -> None:
