@@ -62,7 +62,7 @@ FULL = Scale(
     growing=10_000,
     durable=30_000,
     consumers=100,
-    stopped=2_000,
+    stopped=200,
 )
 QUICK = Scale(
     rounds=1,
@@ -75,7 +75,7 @@ QUICK = Scale(
     growing=200,
     durable=200,
     consumers=4,
-    stopped=50,
+    stopped=20,
 )
 
 
@@ -214,9 +214,9 @@ def _slow_disk(report: Report, scale: Scale) -> None:
 
 
 def stopped_consumer(report: Report, scale: Scale) -> None:
-    """Events of 4 KB to all; then one of them does not read any more."""
-    events = quotes(scale.stopped, symbols=1, filler=4_000)
-    want, pace = [Want([symbol(0)])], PACE / 5
+    """Events of 16 KB to all; then one of them does not read any more."""
+    events = quotes(scale.stopped, symbols=1, filler=16_000)
+    want, pace = [Want([symbol(0)])], PACE / 25
     with ExitStack() as stack:
         server = stack.enter_context(serving(OURS))
         terms: dict[str, Any] = {"system": OURS, "port": server.port, "rounds": 2 * scale.rounds + 1}
