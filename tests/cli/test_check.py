@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from vestnik import Event, Filter
 from vestnik.cli import main
 from vestnik.trace.files import from_plain, to_lines
-from vestnik.trace.records import Advertised, AnyRecord, Notified, Published, Settled, Subscribed
+from vestnik.trace.records import Advertised, AnyRecord, Crashed, Notified, Published, Restarted, Settled, Subscribed
 
 EVENT = Event("t", {"x": 5}, source="p", id="e\x1b1")
 BEGIN: list[AnyRecord] = [Subscribed(0.0, "c", "s", Filter.parse("x > 1")), Settled(1.0), Published(2.0, "p", EVENT)]
@@ -56,6 +56,8 @@ def test_options(tmp_path: Path) -> None:
     assert check(tmp_path, [Advertised(0.0, "p", "a", Filter.all()), *RIGHT], "--advertisements").exit_code == 0
     assert check(tmp_path, RIGHT, "--settling", "0.5").exit_code == 1
     assert check(tmp_path, WRONG, "--since", "2.5").exit_code == 0
+    crashed: list[AnyRecord] = [*WRONG[:2], Crashed(1.5, "b"), WRONG[2], Restarted(2.5, "b"), WRONG[3]]
+    assert (check(tmp_path, crashed).exit_code, check(tmp_path, crashed, "--stored").exit_code) == (0, 1)
     assert check(tmp_path, WRONG, "--settling", "-1").exit_code == 2
 
 

@@ -30,6 +30,7 @@ from vestnik.verify.violations import Violation
     "--since", type=float, default=ALWAYS, metavar="SECONDS", help="The time from which on all is to be right."
 )
 @click.option("--advertisements", is_flag=True, help="Clients may publish only what they advertised.")
+@click.option("--stored", is_flag=True, help="Brokers store and links lose nothing: in the end, all is to arrive.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each violation.")
 @click.pass_context
 def command(
@@ -38,6 +39,7 @@ def command(
     settling: float | None,
     since: float,
     advertisements: bool,
+    stored: bool,
     as_json: bool,
 ) -> None:
     """Check what happened in a network: the trace in TRACE.jsonl, or - for standard input.
@@ -50,7 +52,7 @@ def command(
     """
     files = [_lives(trace) for trace in traces]
     records = together([life for lives in files for life in lives])
-    found = check_trace(records, settling=settling, since=since, advertisements=advertisements)
+    found = check_trace(records, settling=settling, since=since, advertisements=advertisements, stored=stored)
     for violation in found:
         if as_json:
             echo_json(facts(violation))
@@ -103,8 +105,9 @@ def counterexample(violation: Violation) -> str:
 
 
 def record_text(record: AnyRecord) -> str:
-    """A record on one line."""
-    fields = [f"{name}={_shown(getattr(record, name))}" for name in record.__struct_fields__ if name != "at"]
+    """A record on one line, without what it has not got."""
+    given = {name: getattr(record, name) for name in record.__struct_fields__ if name != "at"}
+    fields = [f"{name}={_shown(value)}" for name, value in given.items() if value is not None and value is not False]
     return _printable(" ".join([f"{record.at:g}", type(record).__name__, *fields]))
 
 
