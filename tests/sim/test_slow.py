@@ -96,6 +96,38 @@ def test_the_past_then_what_comes(replay: Replay, expected: list[str]) -> None:
     assert check_trace(net.trace, stored=True) == []
 
 
+def test_what_comes_before_the_last_of_the_past_is_not_handed_over_behind_it() -> None:
+    """Both events are on their way when the last one is read."""
+    net = pair(link=Link(Constant(0.1)), disk=Constant(1.0))
+    net.attach("n", "b0")
+    net.subscribe("n", "all", ALL, replay=Replay(last=1))
+    net.publish("p", quote(1))
+    net.run(net.now + 0.05)
+    net.publish("p", quote(2))
+    net.settle()
+    assert handed(net.trace, "n") == ["2"] and handed(net.trace, "c") == ["1", "2"]
+    assert check_trace(net.trace, stored=True) == []
+
+
+@pytest.mark.parametrize("replay", [None, Replay(all=True)])
+def test_what_comes_twice_is_asked_for_once(replay: Replay | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PAGE", 2)
+    monkeypatch.setattr(selection, "UNASKED", 1)
+    net = pair(link=Link(Constant(0.1), duplication=0.9), all_sent=True)
+    net.cut("b0", "b1")
+    net.publish("p", *[quote(number) for number in range(20)])
+    net.settle()
+    net.restore("b0", "b1")
+    net.settle()
+    net.attach("n", "b0")
+    net.subscribe("n", "all", ALL, replay=replay)
+    net.settle()
+    asked = [record for record in net.trace if isinstance(record, Sent) and record.kind == "Addressed"]
+    assert sum(record.sender == "b0" for record in asked) < 60
+    everything = [str(number) for number in range(20)]
+    assert handed(net.trace, "c") == everything and handed(net.trace, "n") == (everything if replay else [])
+
+
 def test_the_past_of_a_broker_out_of_reach_is_missing() -> None:
     net = pair()
     net.publish("p", quote(1))
