@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
+from vestnik.broker.catchup import FORGOTTEN
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
     Append,
@@ -233,9 +234,10 @@ def test_a_numbering_that_the_client_does_not_know_is_given_up() -> None:
     renewed = world.sent("c", Subscribe("s", ACME, lease=60, epoch=7, afresh=8, request=1), "c")
     assert renewed == [Accepted(1, 60, 7, 1, HERE)]
     unknown = world.sent("c", Subscribe("s", ACME, lease=60, epoch=20, afresh=21, request=2), "c")
-    assert unknown == [Accepted(2, 60, 21, seen=HERE)]
+    gap = Notify((Delivery(None, ((21, 1),), gap=FORGOTTEN),))
+    assert unknown == [gap, Accepted(2, 60, 21, last=1, seen=HERE)], "and it is told that some may be missing"
     event = quote(2, "2", stream=("x", "nyse"), seq=2)
-    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((21, 1),)),))]
+    assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((21, 2),)),))]
 
 
 def test_without_a_lease_subscriptions_end_with_the_connection() -> None:

@@ -107,3 +107,10 @@ def test_what_needs_no_right_is_left_alone() -> None:
 def test_nothing_may_be_asked_for_by_anybody() -> None:
     message = Subscribe("s", NOTHING)
     assert Rights().permitted(message) is message
+
+
+def test_without_the_right_to_the_past_nobody_goes_on_from_any_position() -> None:
+    given = Subscribe("s", parse("price > 1"), seen=(("b", 0),))
+    assert Rights(subscribe=parse("TRUE")).permitted(given) == Subscribe("s", parse("price > 1"))
+    assert Rights(subscribe=parse("TRUE"), replay=parse("price > 5")).permitted(given) != given
+    assert Rights(subscribe=parse("TRUE"), replay=parse("price > 0")).permitted(given) == given

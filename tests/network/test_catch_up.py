@@ -12,6 +12,7 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
 from vestnik.errors import InvalidSetting
 from vestnik.server.process import Broker
+from vestnik.server.store import MemoryStore
 from vestnik.transport.addresses import read_address
 
 
@@ -148,6 +149,24 @@ async def test_a_broker_that_has_lost_what_is_missing_is_named() -> None:
             found = await subscription.get(10)
             assert found.event.data["price"] == 2 and found.gap is not None
             assert found.gap.lost is None and "b1" in found.gap.reason
+
+
+async def test_of_what_was_missed_the_end_comes_behind_a_gap_where_only_that_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MemoryStore.__init__, "__defaults__", (3,))
+    async with broker("b1") as b1, broker("b3") as b3, client(b1) as p, client(b3) as c:
+        middle = await broker("b2", (b1, b3)).__aenter__()
+        listen = read_address(middle.address)
+        await met(b1, middle, b3)
+        subscription = await c.subscribe("price > 0", settled=True)
+        await middle.__aexit__()
+        await until(lambda: len(b3.host.core.surroundings.positions) == 1)
+        await p.publish_many([quote(price) for price in range(10)])
+        async with broker("b2", (b1, b3), listen=listen):
+            found = [await subscription.get(20) for _ in range(3)]
+            assert [n.event.data["price"] for n in found] == [7, 8, 9]
+            assert found[0].gap is not None and "b1: it keeps only the last events" in found[0].gap.reason
 
 
 async def test_a_broker_that_is_lost_while_it_is_asked_is_named_and_not_waited_for(

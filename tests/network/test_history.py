@@ -64,6 +64,15 @@ async def test_a_history_begins_with_what_others_have_and_is_purged_by_an_event(
             await until(lambda: prices(history) == [4])
 
 
+async def test_what_brokers_announce_is_fetched_only_by_who_asks_for_it() -> None:
+    async with broker() as b, client(b) as c, History("type IS vestnik.subscription", join=b.address) as history:
+        subscription = await c.subscribe("price > 3")
+        await subscription.unsubscribe()
+        await until(lambda: len(history.events) == 2)
+        assert await c.fetch("TRUE") == []
+        assert [event.type for event in await c.fetch("type IS vestnik.subscription.ended")] == [history.events[1].type]
+
+
 async def test_a_history_is_no_reason_to_produce() -> None:
     async with broker() as b, client(b) as p, History("TRUE", join=b.address) as history:
         wanted = await p.wanted("price > 0")

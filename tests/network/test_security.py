@@ -21,7 +21,7 @@ from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
-from vestnik.wire.messages import Goodbye, Hello, Publish, Welcome
+from vestnik.wire.messages import Goodbye, Hello, Notify, Publish, Subscribe, Welcome
 
 ACCESS = """
 [feed]
@@ -215,6 +215,18 @@ async def test_the_past_is_narrowed_to_the_right(access: Path, tmp_path: Path) -
             await c.subscribe("price > 0", replay=Replay(all=True))
         subscription = await c.subscribe("price > 0 AND price < 50", replay=Replay(all=True))
         assert await taken(subscription, 2) == [10, 40]
+
+
+async def test_the_past_is_not_had_by_saying_that_it_was_not_seen(access: Path) -> None:
+    async with broker(access=access) as b, client(b, token=TOKENS["admin"]) as admin:
+        await admin.publish_many([quote(price) for price in (10, 60, 40)])
+        subscribe = Subscribe("s", Filter.parse("price > 0"), epoch=1, afresh=2, seen=(("b", 0),), request=1)
+        for who, missed in (("reader", []), ("admin", [10, 60, 40])):
+            hello = Hello(VERSION, "c", False, TOKENS[who])
+            said = await talk(b.address, frame(hello), frame(subscribe), wait=False)
+            found = [delivery for message in said if isinstance(message, Notify) for delivery in message.deliveries]
+            assert [delivery.event.data["price"] for delivery in found if delivery.event] == missed
+            assert any(delivery.gap for delivery in found), "and it is told that some may be missing"
 
 
 async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path) -> None:

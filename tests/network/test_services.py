@@ -52,6 +52,18 @@ async def test_who_subscribes_to_subscriptions_is_told_of_the_open_ones_first() 
         assert [(event.data["client"], event.data["filter"]) for event in offers] == [("early", "price > 0")]
 
 
+async def test_who_subscribes_to_other_events_as_well_gets_none_of_their_past() -> None:
+    async with LocalBus() as bus, bus.client("early") as early:
+        await early.subscribe("price > 10")
+        await bus.publish(trade("ACME", 1))
+        told = await bus.subscribe("type IS vestnik.subscription OR type IS market")
+        await bus.publish(trade("ACME", 2))
+        found = [await told.get(10) for _ in range(3)]
+        about = [n.event.data["client"] for n in found if n.event.type == "vestnik.subscription.made"]
+        assert sorted(about) == sorted(["early", bus.name])
+        assert [n.event.data["price"] for n in found if n.event.type == "market.trade"] == [2]
+
+
 async def test_a_filter_that_is_too_long_as_text_is_told_in_plain_data() -> None:
     long = reduce(or_, [Filter.parse(f"a{n} = {n} AND b{n} > {n}") for n in range(40)])
     async with LocalBus() as bus, bus.client() as c, await bus.wanted("a39 = 39") as wanted:

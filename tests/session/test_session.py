@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
-from vestnik.session.acts import Alarm, Done, Hand, Lost, Missing, Say
+from vestnik.session.acts import Alarm, Done, Hand, Lost, Say
 from vestnik.session.agenda import PATIENCE
 from vestnik.session.checking import Adaptive, Checking, Constant, MultiplicativeDecrease, RandomInterval
 from vestnik.session.session import RENEWALS, Session
@@ -34,7 +34,6 @@ from vestnik.wire.messages import (
 
 WANTED = Filter.parse("price < 10")
 EPOCH = 100
-FORGOTTEN = Missing("s", "the broker had forgotten the subscription")
 """The first that a session draws here."""
 
 
@@ -174,21 +173,9 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     subscribe, ask = said(client.resume(1.0))
     assert isinstance(subscribe, Subscribe)
     assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, asked(2))
-    assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [
-        FORGOTTEN,
-        Done(subscribe),
-    ]
+    assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [Done(subscribe)]
     assert results(client.handle(pushed(1, epoch=EPOCH + 1), 2.0)) == [Hand(event(1), (("s", 3),))]
     assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
-
-
-def test_what_is_announced_is_missing_where_the_broker_forgot() -> None:
-    for text, missing in (("type IS vestnik", [FORGOTTEN]), ("price > 0", [])):
-        client = session()
-        (subscribe, *_) = said(client.subscribe("s", Filter.parse(text), 0.0))
-        assert isinstance(subscribe, Subscribe)
-        client.handle(Accepted(subscribe.request, epoch=EPOCH, seen=(("b", 7),)), 0.0)
-        assert results(client.handle(Accepted(0, epoch=EPOCH + 1), 2.0)) == missing
 
 
 def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again() -> None:
@@ -196,20 +183,14 @@ def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again(
     old, new = (event(number).replace(stream=("b", "s"), seq=number) for number in (1, 2))
     client.handle(Notify((Delivery(old, ((EPOCH, 1),)),)), 0.0)
     again = Notify((Delivery(old, ((EPOCH + 1, 1),)), Delivery(new, ((EPOCH + 1, 2),))))
-    assert results(client.handle(again, 1.0)) == [
-        FORGOTTEN,
-        Hand(new, (("s", 2),)),
-    ]
+    assert results(client.handle(again, 1.0)) == [Hand(new, (("s", 2),))]
 
 
 def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
     for told in (pushed(1, epoch=EPOCH + 1), Answer(((EPOCH + 1, 1),), kept(1, epoch=EPOCH + 1))):
         client = session(keep=1)
         client.handle(pushed(1, 2), 0.0)
-        assert results(client.handle(told, 2.0)) == [
-            FORGOTTEN,
-            Hand(event(1), (("s", 3),)),
-        ]
+        assert results(client.handle(told, 2.0)) == [Hand(event(1), (("s", 3),))]
 
 
 def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:

@@ -149,8 +149,11 @@ def wishes(clients: Mapping[NodeId, Client], offers: Mapping[Source, Filter]) ->
 
 
 def admitted(message: Subscribe) -> Subscribe:
-    """A subscription at the door: without the events of brokers that it does not ask for, with the open ones first."""
+    """A subscription at the door: without the events of brokers that it does not ask for.
+
+    What was open and has ended since cannot be made up for, so one that asks for them begins anew.
+    """
     wanted = ordinary(message.filter)
     if asks(wanted):
-        return replace(message, filter=wanted, replay=message.replay or Replay(all=True), seen=())
+        return replace(message, filter=wanted, seen=())
     return message if wanted is message.filter else replace(message, filter=wanted)

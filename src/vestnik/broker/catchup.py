@@ -25,9 +25,21 @@ from vestnik.broker.reach import Surroundings
 from vestnik.broker.sequences import Place, place_of
 from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
+from vestnik.model.reserved import announcements, ordinary
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
-from vestnik.wire.messages import Accepted, Addressed, Delivery, Fetch, Fetched, NodeId, Notify, Recall, Recalled
+from vestnik.wire.messages import (
+    Accepted,
+    Addressed,
+    Delivery,
+    Fetch,
+    Fetched,
+    NodeId,
+    Notify,
+    Recall,
+    Recalled,
+    Subscribe,
+)
 from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
 
@@ -36,6 +48,7 @@ TOGETHER: Final = 500
 EVERYTHING: Final = Replay(all=True)
 BEYOND: Final = (1 << 63) - 1
 """A position that nobody comes to."""
+FORGOTTEN: Final = "the broker had forgotten the subscription"
 
 
 class Request(NamedTuple):
@@ -59,7 +72,7 @@ class Asked(NamedTuple):
 
     def has(self, message: Recalled) -> bool:
         """Whether a part of the answer has come before: another would be asked for twice."""
-        return message.after < message.upto and message.after <= self.recall.after
+        return message.is_part and message.after <= self.recall.after
 
 
 class Errand(NamedTuple):
@@ -92,29 +105,41 @@ class CatchUp:
 
     # --- what begins it ---
 
-    def begin(self, source: Source, replay: Replay | None) -> list[Effect]:
-        """A subscription is new: begin with what it lacks of brokers within reach, or else with what is replayed."""
-        subscription = self._subscription(source)
+    def begin(self, source: Source, message: Subscribe) -> list[Effect]:
+        """A subscription is new: begin with what it lacks of brokers within reach, or else with what is replayed.
+
+        Who asks for announcements is told what is open. Who had notifications before, and has not seen anything of
+        what brokers took, is told that some may be missing.
+        """
+        client, subscription = self._clients[source.node], self._subscription(source)
         assert subscription is not None
-        if subscription.lacks or replay is None:
+        if subscription.lacks:
             lacking = [broker for broker in self._within_reach if broker in subscription.lacks]
             return [effect for broker in lacking for effect in self._make_up(broker, [source])]
+        lost = [FORGOTTEN] if message.epoch else []
+        wanted, replay = message.filter, message.replay
+        if replay is None:
+            wanted, replay = announcements(wanted), EVERYTHING
+        if not wanted.region:
+            gaps = [subscription.add(None, next(self._places), gap=reason) for reason in lost]
+            return _notify(source.node, client, gaps)
         subscription.replaying = Replaying(replay)
-        return self._replay(source, subscription.filter, replay)
+        subscription.replaying.lost += lost
+        return self._replay(source, wanted, replay)
 
     def fetch(self, client: NodeId, message: Fetch) -> list[Effect]:
         """A client asks for past events; it may ask again before it is answered."""
-        request = Request(client, message.request)
+        request, wanted = Request(client, message.request), ordinary(message.filter)
         if request in self._errands:
             return []
 
         def finish(replaying: Replaying) -> list[Effect]:
-            events = replaying.past(message.filter)
+            events = replaying.past(wanted)
             parts = [Fetched(message.request, page, more=True) for page in pages(events, lambda event: event)]
             return [Send(client, part) for part in (*parts, Fetched(message.request, (), tuple(replaying.lost)))]
 
         self._errands[request] = Errand(Replaying(message.replay), finish)
-        return self._replay(request, message.filter, message.replay)
+        return self._replay(request, wanted, message.replay)
 
     def under_way(self, client: NodeId) -> set[int]:
         """The requests of a client that wait for the past."""
@@ -170,7 +195,7 @@ class CatchUp:
                 replaying.lost += [f"{broker}: {message.lost}"] if message.lost else []
         if not asked.replays:
             self._make_up_for(asked, message)
-        if message.after < message.upto:
+        if message.is_part:
             recall = structs.replace(asked.recall, after=message.after, upto=message.upto)
             self._asked[message.number] = asked._replace(recall=recall)
             return [] if message.more else self._send(broker, recall)
@@ -195,7 +220,7 @@ class CatchUp:
             if making_up is not None and message.lost:
                 making_up.lost.append((subscription.epoch, f"{asked.broker}: {message.lost}"))
             subscription.lacks[asked.broker] = max(message.after, subscription.lacks[asked.broker])
-            if message.after >= message.upto:
+            if not message.is_part:
                 del subscription.lacks[asked.broker]
                 if making_up is not None:
                     making_up.holes.discard((subscription.epoch, asked.broker))

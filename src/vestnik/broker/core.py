@@ -208,7 +208,7 @@ class BrokerCore:
     def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
         """What was found here goes to the broker that recalls it; behind it, what is announced and open."""
         broker, found = message.what.broker, message.found
-        if self._announcements is not None and found.after >= found.upto:
+        if self._announcements is not None and not found.is_part:
             wished = wishes(self.clients, self.router.advertised)
             opened = self._announcements.open(message.what.recall.filters, wished, now)
             taken = [Taken(found.upto + 1, event.time or 0, event) for event in opened]

@@ -74,7 +74,7 @@ class Reception:
         after = known.subscriptions[name]
         effects = self._tell(now)
         if after is not before:
-            effects += self._catch_up.begin(source, message.replay)
+            effects += self._catch_up.begin(source, message)
         seen = self._bearings.seen(known, after)
         effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)

@@ -116,6 +116,7 @@ class Subscription(AsyncIterator[Notification]):
         before = self._gap
         if before is not None:
             lost = None if lost is None or before.lost is None else lost + before.lost
+            reason = before.reason if reason in before.reason else f"{before.reason}; {reason}"
         self._gap = Gap(lost, reason)
         if self.when_missed is not None:
             self.when_missed()

@@ -27,6 +27,7 @@ WORDS: Final = frozenset({"filter", "client", "name", "broker", "replay"})
 _TREE: Final = type_and_descendants(ROOT)
 _OTHERS: Final = _TREE.complement()
 _TYPE: Final[Path] = ("type",)
+_OURS: Final = Filter(Region.at(EVENT, _TYPE, ValueSet(strings=_TREE)))
 _THEIRS: Final = Filter(Region.at(EVENT, _TYPE, ValueSet(strings=_OTHERS)))
 
 
@@ -57,6 +58,11 @@ def ordinary(wanted: Filter) -> Filter:
 def others(wanted: Filter) -> Filter:
     """The filter without any events of the infrastructure."""
     return wanted & _THEIRS if asks(wanted) else wanted
+
+
+def announcements(wanted: Filter) -> Filter:
+    """The filter without all other events; nothing where it does not ask for those of the infrastructure."""
+    return wanted & _OURS if asks(wanted) else Filter.none()
 
 
 def _types(box: Box) -> ValueSet | None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Final
 
-from vestnik.model.reserved import asks
-from vestnik.session.acts import Act, Hand, Missing, Say
+from vestnik.session.acts import Act, Hand, Say
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import Ask, Delivery
@@ -55,7 +54,7 @@ class Inbox:
         for epoch, number in delivery.numbers:
             known = self.by_epoch.get(epoch)
             if known is not None and epoch != known.epoch:
-                acts += self.follow(epoch, now)
+                self.follow(epoch, now)
             if known is not None and not known.is_paused:
                 known.heard_at = now
                 if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
@@ -66,19 +65,16 @@ class Inbox:
             acts.append(Hand(delivery.event, tuple(in_turn), delivery.replayed))
         return acts + self._release(early, now) if early else acts
 
-    def follow(self, epoch: int, now: float) -> list[Act]:
-        """Where the broker has begun to number a subscription anew, begin too. What brokers announce is not kept."""
+    def follow(self, epoch: int, now: float) -> None:
+        """Where the broker has begun to number a subscription anew, begin too."""
         known = self.by_epoch.get(epoch)
         if known is None or epoch == known.epoch:
-            return []
-        is_lost = known.epoch and (not known.seen or asks(known.filter))
-        acts: list[Act] = [Missing(known.name, "the broker had forgotten the subscription")] if is_lost else []
+            return
         self.by_epoch.pop(known.epoch, None)
         self.no_longer_ask(known)
         self._check_later(known, now)
         known.begin(next(self._epochs))
         self.by_epoch[known.afresh] = known
-        return acts
 
     def adopt(self, name: str, epoch: int, taken: int, now: float) -> list[Act]:
         """Where the broker goes on with a numbering from before this client's life, ask for what was not taken."""
@@ -136,7 +132,8 @@ class Inbox:
 
         What had to be asked for is older than all that has arrived since.
         """
-        acts = [act for epoch, _ in last for act in self.follow(epoch, now)]
+        for epoch, _ in last:
+            self.follow(epoch, now)
         for arrival, delivery in enumerate(kept, start=-len(kept)):
             for epoch, number in delivery.numbers:
                 known = self.by_epoch.get(epoch)
@@ -148,7 +145,7 @@ class Inbox:
             known.closed = max(known.closed, number)
             self.no_longer_ask(known)
         waiting = [known for known in self.subscriptions.values() if known.early or known.last < known.closed]
-        acts += self._release(waiting, now)
+        acts = self._release(waiting, now)
         for known, _ in answered:
             known.was_paused = False
             self._check_later(known, now)

@@ -221,7 +221,7 @@ class Session:
         request, lease, epoch = message.request, message.lease, message.epoch
         asked = self._requests.get(request)
         acts = self._inbox.adopt(asked.name, epoch, message.taken, now) if isinstance(asked, Subscribe) else []
-        acts += self._inbox.follow(epoch, now)
+        self._inbox.follow(epoch, now)
         if epoch in self._inbox.by_epoch:
             self._inbox.by_epoch[epoch].sees(message.last, dict(message.seen))
         done = self._done(request)

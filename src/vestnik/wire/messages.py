@@ -140,6 +140,11 @@ class Recalled(Message, frozen=True, tag=22):
     lost: str = ""
     more: bool = False
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is not the end of the answer."""
+        return self.more or self.after < self.upto
+
 
 class Inquiry(Message, frozen=True, tag=24):
     """What a client of another broker asks about, by its name and the number of its request. Answered by Finding."""
