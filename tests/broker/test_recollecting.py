@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from vestnik import Event, Filter
 from vestnik.broker import selection
 from vestnik.broker.selection import Selection, recollect
-from vestnik.broker.sequences import merge
+from vestnik.broker.sequences import by_stream, merge
 from vestnik.wire import pages
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.replays import Replay
@@ -51,6 +52,21 @@ def test_merging_keeps_all_and_each_order_and_puts_causes_first(given: list[list
     places = {(one.event.source, one.event.id): place for place, one in enumerate(merged)}
     for place, one in enumerate(merged):
         assert all(places[cause] < place for cause in one.event.causes)
+
+
+@given(journals(), st.randoms(use_true_random=False))
+def test_what_came_in_any_order_is_put_in_that_of_its_streams(given: list[list[Taken]], random: Random) -> None:
+    events = [one.event for sequence in given for one in sequence]
+    random.shuffle(events)
+    ordered = [events[place] for place in by_stream(events)]
+    assert sorted(ordered, key=events.index) == events
+    places = {(event.source, event.id): place for place, event in enumerate(ordered)}
+    for event in ordered:
+        assert all(places[cause] < places[event.source, event.id] for cause in event.causes)
+    for sequence in given:
+        seqs = [event.seq for event in ordered if event.stream == sequence[0].event.stream] if sequence else []
+        assert seqs == list(range(1, len(sequence) + 1))
+    assert by_stream(ordered) == list(range(len(ordered))), "what is in order stays as it is"
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), max_size=12))

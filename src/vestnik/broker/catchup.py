@@ -22,7 +22,7 @@ from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Read, Send
 from vestnik.broker.reach import Surroundings
-from vestnik.broker.sequences import Place, place_of
+from vestnik.broker.sequences import Place, by_stream, place_of
 from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import announcements, ordinary
@@ -243,7 +243,7 @@ class CatchUp:
         return effects
 
     def _made_up(self, node: NodeId, making_up: MakingUp, now: float) -> list[Effect]:
-        """What is missing for good, then what was missed, then what came meanwhile.
+        """What is missing for good, then what was missed and what came meanwhile; some of it was missed later.
 
         A broker that is out of reach again will be asked again, also for what came of it meanwhile.
         """
@@ -255,6 +255,7 @@ class CatchUp:
         for event, epochs in making_up.live:
             new = [epoch for epoch in epochs if (place_of(event), epoch) not in known]
             coming.append((event, [epoch for epoch in new if not making_up.is_behind_hole(event, epoch)], False))
+        coming = [coming[place] for place in by_stream([event for event, _, _ in coming])]
         counts = Counter(epoch for _, epochs, _ in coming for epoch in epochs)
         counts.update(epoch for epoch, _ in making_up.lost)
         for epoch in counts.keys() & subscriptions.keys():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import structs
 
@@ -66,21 +66,29 @@ def _seq(taken: Taken) -> int:
     return taken.event.seq or 0
 
 
-def merge(sequences: Iterable[Sequence[Taken]]) -> Iterator[Taken]:
-    """One sequence of several, each of which keeps its order: by time, source and seq of those that are next.
+def by_stream(events: Sequence[Event]) -> list[int]:
+    """The places of events, each stream in its order and none before a cause that is in another; else as they are."""
+    streams: dict[Pair | None, list[Taken]] = {}
+    for place, event in enumerate(events):
+        streams.setdefault(event.stream, []).append(Taken(place, 0, event))
+    return [taken.position for taken in merge([sorted(one, key=_seq) for one in streams.values()], _position)]
+
+
+def merge(sequences: Iterable[Sequence[Taken]], rank: Callable[[Taken], Any] | None = None) -> Iterator[Taken]:
+    """One sequence of several, each of which keeps its order: by `rank` of those next, or by time, source and seq.
 
     None comes before a cause that is in another sequence, unless they wait for each other.
     """
-    given = list(sequences)
+    given, rank = list(sequences), rank or _rank
     home = {_pair(taken): place for place, sequence in enumerate(given) for taken in sequence}
     rests = [iter(sequence) for sequence in given]
-    ready: list[tuple[_Rank, int, Taken]] = []
+    ready: list[tuple[Any, int, Taken]] = []
     parked: dict[Pair, list[tuple[int, Taken]]] = {}
 
     def queue(place: int, taken: Taken) -> None:
         cause = next((cause for cause in taken.event.causes if home.get(cause, place) != place), None)
         if cause is None:
-            heapq.heappush(ready, (_rank(taken), place, taken))
+            heapq.heappush(ready, (rank(taken), place, taken))
         else:
             parked.setdefault(cause, []).append((place, taken))
 
@@ -89,7 +97,7 @@ def merge(sequences: Iterable[Sequence[Taken]]) -> Iterator[Taken]:
             queue(place, taken)
     while ready or parked:
         if not ready:
-            ready = [(_rank(taken), place, taken) for place, taken in parked.pop(next(iter(parked)))]
+            ready = [(rank(taken), place, taken) for place, taken in parked.pop(next(iter(parked)))]
             heapq.heapify(ready)
         _, place, first = heapq.heappop(ready)
         yield first
@@ -100,12 +108,13 @@ def merge(sequences: Iterable[Sequence[Taken]]) -> Iterator[Taken]:
             queue(place, taken)
 
 
-_Rank: TypeAlias = tuple[int, str, int]
-
-
-def _rank(taken: Taken) -> _Rank:
+def _rank(taken: Taken) -> tuple[int, str, int]:
     event = taken.event
     return taken.time if event.time is None else event.time, event.source, _seq(taken)
+
+
+def _position(taken: Taken) -> int:
+    return taken.position
 
 
 def _pair(taken: Taken) -> Pair:
