@@ -136,3 +136,15 @@ async def test_a_broker_that_is_killed_goes_on_in_the_same_file(tmp_path: Path) 
     done = subprocess.run([VESTNIK, "check", trace], capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0 and done.stdout.startswith("nothing is wrong: ")
     assert done.stderr.startswith(f"vestnik: {trace}: b was killed, and went on; ")
+
+
+async def test_what_was_stored_and_not_recorded_is_recorded_by_the_next_life(tmp_path: Path) -> None:
+    trace = tmp_path / "b.jsonl"
+    async with broker(data=tmp_path, trace=trace) as b, client(b) as c:
+        await c.publish_many([quote(price, source="s", id=str(price)) for price in (1, 2, 3)])
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join(line for line in lines if b'"Published"' not in line or b'"id":"3"' not in line))
+    assert len(kinds(read(trace), Published)) == 2
+    async with broker(data=tmp_path, trace=trace):
+        pass
+    assert sorted(r.event.id for r in read(trace) if isinstance(r, Published)) == ["1", "2", "3"]

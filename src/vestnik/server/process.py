@@ -81,9 +81,11 @@ class Broker:
                 self._say(str(self._journal.recovery))
             stored = self._journal.stored()
             began = max(began, self._journal.latest + 1)  # also where the clock was put back
+        if settings.trace is not None:
+            self._trace = TraceFile(settings.trace, settings.name)
+            stored = self._trace.complete(stored)
         core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
         takes_clients = settings.role != "router"
-        self._trace = None if settings.trace is None else TraceFile(settings.trace, settings.name)
         store = self._history or self._journal or MemoryStore(began)
         self.host = BrokerHost(
             core,
