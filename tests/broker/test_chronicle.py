@@ -55,6 +55,8 @@ def test_since_when_a_subscription_is_there_and_why_it_is_not() -> None:
     assert known.made["c"]["a"].at == 3.0, "it was changed"
     known.note(subscribe("b"), "c", [], 3.0)
     known.note(subscribe("x"), "c", [Send("c", Refused(1, "no"))], 3.0)
+    known.note(subscribe("x"), "nobody", [Send("nobody", Refused(1, "no"))], 3.0)
+    assert known.made.keys() == {"c"}
     known.note(Gone("c"), "b", [], 4.0)
     known.note(Tick(), "b", [Lapsed("c", "a", WANTED)], 5.0)
     known.note(subscribe("d"), "c", [], 6.0)

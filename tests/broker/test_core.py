@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
+from vestnik.broker import intake
 from vestnik.broker.catchup import FORGOTTEN
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
@@ -293,6 +294,16 @@ def test_what_another_client_wants_for_longer_is_believed_for_longer() -> None:
     world.now = 6.0
     told = AdminS(add=(Interest(CHEAP, lease=10),))
     assert Send("u", told) in world.tell("d", Subscribe("s", CHEAP, lease=10))
+
+
+def test_only_so_many_events_wait_for_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_HELD", 2)
+    world = World()
+    later = [quote(5, str(number), not_before=5_000_000) for number in range(3)]
+    world.publish("p", later[0])
+    (append, *_) = world.tell("p", Publish((*later[1:], quote(1, "now")), request=1))
+    assert isinstance(append, Append) and [event.id for event in append.events] == ["1", "now"]
+    assert append.refused == (Refusal("2", "2 events wait for their time, and no more may"),)
 
 
 def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:

@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from vestnik import Event, Filter
+from vestnik.model.times import FOREVER
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import AdminA, AdminS
-
-FOREVER = float("inf")
 
 
 class Network:

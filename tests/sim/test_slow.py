@@ -9,6 +9,7 @@ import pytest
 from sim.worlds import ALL, handed, network, quote
 from vestnik.broker import selection
 from vestnik.cli.sim.soak import check
+from vestnik.model.times import MICROS
 from vestnik.sim import runs
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
@@ -18,8 +19,6 @@ from vestnik.trace.records import Acknowledged, Lost, Missing, Notified, Publish
 from vestnik.verify.traces import check_trace
 from vestnik.wire import pages
 from vestnik.wire.replays import Replay
-
-MICROS = 1_000_000
 
 
 def pair(keep: int = 100, **options: Any) -> Network:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from vestnik.broker.clients import MICROS, Client
+from vestnik.broker.clients import Client
 from vestnik.errors import FilterError
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
@@ -19,6 +19,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.overlaps import Overlaps, parsed
 from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary, others
 from vestnik.model.spaces import DATA
+from vestnik.model.times import MICROS
 from vestnik.routing.propagation import Source
 from vestnik.wire.messages import NodeId, Subscribe
 from vestnik.wire.replays import Replay

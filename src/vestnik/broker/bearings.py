@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vestnik.broker.clients import FOREVER, Client, Subscription
+from vestnik.broker.clients import Client, Subscription
 from vestnik.broker.effects import Effect, Send, Wake
 from vestnik.broker.reach import Surroundings
+from vestnik.model.times import FOREVER
 from vestnik.wire.messages import Accepted, NodeId
 
 TELL_AFTER = 1.0

@@ -28,6 +28,7 @@ from vestnik.broker.effects import (
 )
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.times import FOREVER
 from vestnik.wire.messages import (
     Addressed,
     Forward,
@@ -142,10 +143,10 @@ class Chronicle:
     def _noticed(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
         match message:
             case Subscribe(name, wanted, lease):
-                made = self.made.setdefault(sender, {})
+                made = self.made.get(sender, {})
                 refused = any(isinstance(effect, Send) and isinstance(effect.message, Refused) for effect in effects)
                 if not refused and (name not in made or made[name].filter != wanted):
-                    made[name] = Made(now, wanted, lease < float("inf"))
+                    self.made.setdefault(sender, made)[name] = Made(now, wanted, lease < FOREVER)
             case Unsubscribe(name):
                 self._end(sender, name, "unsubscribed", now)
             case Gone(client):

@@ -10,13 +10,12 @@ from msgspec import Struct
 
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
+from vestnik.model.times import FOREVER, MICROS
 from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Unknown
 from vestnik.wire.pages import pages
 
-FOREVER = float("inf")
 MOST_KEPT = 1_000_000
 """Notifications of a subscription."""
-MICROS = 1_000_000
 
 
 def has_expired(event: Event, now: float) -> bool:
@@ -79,7 +78,9 @@ class Subscription:
         self._fit()
 
     def _fit(self) -> None:
-        self.kept = deque(self.kept, maxlen=self._keep + max(0, self._more - self.taken))
+        most = self._keep + max(0, self._more - self.taken)
+        if self.kept.maxlen != most:
+            self.kept = deque(self.kept, maxlen=most)
 
     def number(self, event: Event, place: int) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""

@@ -40,7 +40,7 @@ from vestnik.broker.questions import Questions
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.reception import Reception
 from vestnik.model.streams import Arrivals
-from vestnik.routing.propagation import FOREVER
+from vestnik.model.times import FOREVER
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
     Addressed,

@@ -6,16 +6,19 @@ import heapq
 from collections.abc import Iterable
 from itertools import count
 
-from vestnik.broker.clients import MICROS
 from vestnik.broker.effects import Append, Appended, Effect, NotAppended, Send, Wake
 from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
+from vestnik.model.times import MICROS
 from vestnik.routing.router import Router
 from vestnik.wire.messages import NodeId, Publish, Refusal, Refused, Stored
 
 RETRY_AFTER = 1.0
 """Seconds after which what was held and could not be stored when its time had come is tried again."""
+
+MOST_HELD = 100_000
+"""Events that wait for their time."""
 
 
 class Intake:
@@ -46,7 +49,11 @@ class Intake:
                 acceptance.forget(event)
                 refused.append(Refusal(event.id, unfit))
             elif event.not_before is not None and _release(event) > now:
-                taken.append(event)
+                if len(self._held) + len(taken) >= MOST_HELD:
+                    acceptance.forget(event)
+                    refused.append(Refusal(event.id, f"{MOST_HELD:,} events wait for their time, and no more may"))
+                else:
+                    taken.append(event)
             else:
                 taken.append(acceptance.stamped(event))
         append = Append(client, tuple(taken), message.request, tuple(refused))

@@ -10,7 +10,7 @@ from vestnik.broker.catchup import CatchUp
 from vestnik.broker.effects import Effect, LinkDown, LinkUp, Part, Send, Wake
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.reception import Tell
-from vestnik.routing.propagation import FOREVER
+from vestnik.model.times import FOREVER
 from vestnik.routing.router import Router
 from vestnik.wire.messages import NodeId, Reach
 

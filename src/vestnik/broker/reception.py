@@ -12,7 +12,8 @@ from vestnik.broker.clients import MOST_KEPT, Client, Subscription
 from vestnik.broker.effects import Drained, Effect, Full, Gone, Lapsed, Send
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION
-from vestnik.routing.propagation import FOREVER, Source
+from vestnik.model.times import FOREVER
+from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
     Accepted,

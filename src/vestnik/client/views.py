@@ -15,14 +15,13 @@ from vestnik.errors import VestnikError
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
+from vestnik.model.times import MICROS
 from vestnik.wire.replays import Replay
 
 if TYPE_CHECKING:
     from vestnik.client.services import ServiceBus
 
 LOG: Final = logging.getLogger("vestnik")
-
-MICROS: Final = 1_000_000
 
 
 class Change(NamedTuple):

@@ -21,6 +21,7 @@ from vestnik.gateway.http_events import STRUCTURED
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sinks import Sink, ask
 from vestnik.model.events import Event
+from vestnik.model.times import MICROS
 
 GAP: Final = "vestnik.gap"
 """The type of the event by which a sink is told that some are lost."""
@@ -28,7 +29,6 @@ FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH = 0.5, 60.0, 3600.0
 """Seconds before something is tried again: at first, later, and where the sink says for how long."""
 QUIET = 1.0
 """Seconds without a notification after which all that came is taken to be pushed."""
-MICROS: Final = 1_000_000
 RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
 GONE: Final = 410
 UNWANTED: Final = frozenset({400, 413, 415, 422})

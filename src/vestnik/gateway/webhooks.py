@@ -22,11 +22,12 @@ from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.handshake import permitted_rate
 from vestnik.gateway.hooks import Hook, HookFile
 from vestnik.gateway.metrics import Metrics
-from vestnik.gateway.pushing import MICROS, Push
+from vestnik.gateway.pushing import Push
 from vestnik.gateway.sessions import Connect
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sinks import read_sink
 from vestnik.model.filters import Filter
+from vestnik.model.times import MICROS
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")

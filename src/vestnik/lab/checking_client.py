@@ -18,9 +18,9 @@ from vestnik.lab.results import Row
 from vestnik.lab.statistics import estimate, p_value
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.times import FOREVER
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
-from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
 from vestnik.sim.topologies import line

@@ -9,8 +9,8 @@ from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.lab.overlay import Routing
 from vestnik.lab.plays import SEED, Play
+from vestnik.model.times import FOREVER
 from vestnik.session.session import Session
-from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link, Uniform
 from vestnik.sim.network import Network
 from vestnik.trace.records import AnyRecord, Notified

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SECOND = 1_000_000
-_DAY = 86_400 * _SECOND
+MICROS: Final = 1_000_000
+"""In a second."""
+_DAY = 86_400 * MICROS
+
+FOREVER: Final = float("inf")
+"""Seconds of what does not end, and the time that does not come."""
 
 FIRST = (datetime.min - _EPOCH) // _MICROSECOND
 """0001-01-01T00:00:00Z, the first instant that has a text."""
@@ -61,7 +66,7 @@ def _within(micros: int) -> int:
 
 def _after_leap_second(text: str) -> int:
     """The second after `text`, second 59 of its minute; ValueError unless a day of UTC ends there."""
-    micros = parse_rfc3339(text) + _SECOND
-    if micros % _DAY >= _SECOND:
+    micros = parse_rfc3339(text) + MICROS
+    if micros % _DAY >= MICROS:
         raise ValueError("second 60 is only at 23:59:60 UTC")
     return _within(micros)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
 from vestnik.model.reserved import reaches
+from vestnik.model.times import FOREVER
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
 from vestnik.wire.messages import Interest, NodeId
-
-FOREVER = float("inf")
 
 
 class Source(NamedTuple):

@@ -41,7 +41,7 @@ class Links(Protocol):
         """End a link and keep it no longer."""
 
 
-Taken: TypeAlias = Iterable[tuple[int, Event]]
+Timed: TypeAlias = Iterable[tuple[int, Event]]
 """Events that were stored, in order, each with the time at which that was, in microseconds."""
 Answer: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -53,7 +53,7 @@ class Desk:
         self,
         core: BrokerCore,
         chronicle: Chronicle,
-        stored: Callable[[], Taken] = tuple,
+        stored: Callable[[], Timed] = tuple,
         links: Links | None = None,
     ) -> None:
         self._core = core
@@ -103,7 +103,7 @@ class Desk:
         return self._links
 
 
-def history(taken: Taken) -> dict[str, Any]:
+def history(taken: Timed) -> dict[str, Any]:
     """How many there are, from when to when they were stored, and how many of each type."""
     times: list[int] = []
     types: Counter[str] = Counter()
@@ -122,7 +122,7 @@ def history(taken: Taken) -> dict[str, Any]:
     }
 
 
-def with_id(taken: Taken, id: str) -> list[dict[str, Any]]:
+def with_id(taken: Timed, id: str) -> list[dict[str, Any]]:
     """The last events with this id, each with the time at which it was stored."""
     found = deque(((at, event) for at, event in taken if event.id == id and event.seq is not None), maxlen=FOUND)
     return [{"at": at / 1e6, "event": to_cloudevent(event)} for at, event in found]

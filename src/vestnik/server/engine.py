@@ -27,13 +27,13 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
+from vestnik.model.times import FOREVER
 from vestnik.server.desk import Desk
 from vestnik.server.tracing import TraceFile
 from vestnik.wire.messages import Message, NodeId, Recall, Recalled
 
 LATEST_TICK: Final = 5.0
 """Seconds after which the core is told that time has passed, whatever it asked for."""
-FOREVER: Final = float("inf")
 
 
 class Store(Protocol):

@@ -17,6 +17,7 @@ from vestnik.journal import Entry, GroupCommit, Journal
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
+from vestnik.model.times import MICROS
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.replays import Replay
@@ -29,7 +30,6 @@ KEPT: Final = 2
 """The kind of a record that holds an event."""
 SPARE: Final = 1_000
 """Records that the journal of a history has for nothing, at least, before it is written anew."""
-MICROS: Final = 1_000_000
 
 
 class Bounds(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from vestnik.broker.effects import (
 )
 from vestnik.model.parser import OUTSIDE
 from vestnik.server.access import Access
-from vestnik.server.desk import Desk, Links, Taken
+from vestnik.server.desk import Desk, Links, Timed
 from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
@@ -85,7 +85,7 @@ class BrokerHost:
         *,
         takes_clients: bool = True,
         trace: TraceFile | None = None,
-        stored: Callable[[], Taken] = tuple,
+        stored: Callable[[], Timed] = tuple,
         links: Links | None = None,
         say: Callable[[str], None] = lambda _: None,
         door: Door | None = None,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from vestnik.errors import FilterError, InvalidSetting
 from vestnik.journal import Settings as Retention
 from vestnik.journal.settings import GIB, MIB
+from vestnik.model.times import MICROS
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.server.limits import Limits
 from vestnik.server.names import unfit_name
@@ -17,7 +18,6 @@ from vestnik.transport.addresses import PORT, Address, is_loopback
 from vestnik.wire.replays import Replay
 
 ROLES: Final = ("broker", "router")
-MICROS: Final = 1_000_000
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator
 from itertools import count
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-FOREVER = float("inf")
+from vestnik.model.times import FOREVER
+
 PATIENCE = 5.0
 """Seconds after which a question that was not answered is asked again."""
 

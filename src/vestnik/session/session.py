@@ -12,8 +12,9 @@ from typing import Any
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.times import FOREVER
 from vestnik.session.acts import Act, Alarm, Done, Found, Say, Told
-from vestnik.session.agenda import FOREVER, PATIENCE, Agenda, Errand
+from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
 from vestnik.session.inbox import Inbox
 from vestnik.session.requests import Requests

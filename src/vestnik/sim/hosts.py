@@ -25,6 +25,7 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.selection import recollect
 from vestnik.model.events import Event
+from vestnik.model.times import MICROS
 from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
 from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
@@ -32,8 +33,6 @@ from vestnik.sim.links import Channel
 from vestnik.trace import records
 from vestnik.trace.records import Acknowledged, AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
 from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recall, Recalled, Taken
-
-MICROS = 1_000_000
 
 
 class Core(Protocol):

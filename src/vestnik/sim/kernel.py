@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
+from vestnik.model.times import FOREVER
+
 Action: TypeAlias = Callable[[Any], None]
 
-FOREVER = float("inf")
 
 SELDOM = 20_000
 """So many objects more than before are made until the first look for cycles among them, instead of some hundred."""

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from vestnik.sim.kernel import FOREVER, Kernel
+from vestnik.model.times import FOREVER
+from vestnik.sim.kernel import Kernel
 from vestnik.wire.messages import Message, NodeId
 
 

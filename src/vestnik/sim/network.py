@@ -9,10 +9,11 @@ from typing import TypeAlias
 from vestnik.broker.effects import Append, Drained, Full, Gone, LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.times import FOREVER
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
 from vestnik.sim.hosts import BrokerHost, ClientHost, Core, Disk, Host, World
-from vestnik.sim.kernel import FOREVER, Kernel
+from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel, Constant, Delay, Link
 from vestnik.sim.topologies import Topology
 from vestnik.trace.records import (

@@ -8,11 +8,11 @@ from random import Random
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
+from vestnik.model.times import FOREVER
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.session.session import Session
-from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import MakeCore, MakeSession
 from vestnik.sim.scenarios import Scenario, timing_of
 from vestnik.sim.topologies import Topology

@@ -9,9 +9,9 @@ from typing import Any
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.times import FOREVER, MICROS
 from vestnik.routing.timing import bound
 from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall, corrupt
-from vestnik.sim.kernel import FOREVER
 from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
 from vestnik.sim.scenarios import Past, Scenario, timing_of
@@ -20,7 +20,6 @@ from vestnik.trace.records import AnyRecord
 from vestnik.wire.messages import NodeId
 
 STEPS = 100
-MICROS = 1_000_000
 DISK = 0.01
 """Seconds for what is not on the way: storing."""
 PATIENCE = 10.0

@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from vestnik.errors import InvalidScenario
+from vestnik.model.times import FOREVER
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.timing import Timing
 from vestnik.session.checking import AnyChecking
 from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall
 from vestnik.sim.fields import fields_at
-from vestnik.sim.kernel import FOREVER
 from vestnik.sim.links import Link
 from vestnik.sim.shapes import Shape
 from vestnik.sim.topologies import Topology

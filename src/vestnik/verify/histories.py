@@ -34,7 +34,6 @@ from vestnik.trace.records import (
 )
 from vestnik.wire.messages import NodeId
 
-MICROS: Final = 1_000_000
 Key: TypeAlias = tuple[str, str]
 """The source and id of an event, or a client and a name."""
 

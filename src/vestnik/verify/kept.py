@@ -24,9 +24,10 @@ from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event, Pair
+from vestnik.model.times import MICROS
 from vestnik.trace.records import Acknowledged, Dropped, Lost, Missing, Notified, Published
 from vestnik.verify.connections import Connections
-from vestnik.verify.histories import MICROS, History, Span
+from vestnik.verify.histories import History, Span
 from vestnik.verify.publications import offered, wanted
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named

@@ -16,9 +16,10 @@ from collections.abc import Collection, Iterator
 from itertools import repeat
 from typing import NamedTuple
 
+from vestnik.model.times import MICROS
 from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published, Vanished
 from vestnik.verify.connections import disturbs
-from vestnik.verify.histories import MICROS, History, Span, key_of
+from vestnik.verify.histories import History, Span, key_of
 from vestnik.verify.presence import movements
 from vestnik.verify.publications import offered, wanted
 from vestnik.verify.safety import ALWAYS

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from vestnik.model.times import MICROS
 from vestnik.trace.records import AnyRecord, Notified, Published, Subscribed
 from vestnik.verify.connections import Connections
-from vestnik.verify.histories import MICROS, History, Span
+from vestnik.verify.histories import History, Span
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
 

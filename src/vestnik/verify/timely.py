@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vestnik.model.events import Event
+from vestnik.model.times import MICROS
 from vestnik.trace.records import Notified, Published, Sent
-from vestnik.verify.histories import MICROS, History, Key, key_of
+from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.presence import movements
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
