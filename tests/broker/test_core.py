@@ -22,6 +22,8 @@ from vestnik.broker.effects import (
     NotAppended,
     Note,
     Part,
+    Past,
+    Read,
     Send,
     Tick,
     Wake,
@@ -47,14 +49,18 @@ from vestnik.wire.messages import (
     Position,
     Publish,
     Reach,
+    Recall,
+    Recalled,
     Refusal,
     Refused,
     Stored,
     Subscribe,
+    Taken,
     Unadvertise,
     Unknown,
     Unsubscribe,
 )
+from vestnik.wire.replays import Replay
 
 HERE = (("b", 0),)
 """What a client has seen where nothing was published."""
@@ -239,6 +245,26 @@ def test_a_numbering_that_the_client_does_not_know_is_given_up() -> None:
     assert unknown == [gap, Accepted(2, 60, 21, last=1, seen=HERE)], "and it is told that some may be missing"
     event = quote(2, "2", stream=("x", "nyse"), seq=2)
     assert world.sent("u", Forward((event,)), "c") == [Notify((Delivery(event, ((21, 2),)),))]
+
+
+@pytest.mark.parametrize("replay", [None, Replay(all=True)], ids=["missed", "replayed"])
+def test_what_was_recalled_for_an_earlier_numbering_is_not_all_for_a_later_one(replay: Replay | None) -> None:
+    world = World()
+    world.tell("u", Reach((("u", 100),)))
+    numbers: list[int] = []
+    for afresh, wanted, after in ((7, CHEAP, 50), (21, ACME, 60)):
+        seen = () if replay else (("u", after),)
+        message = Subscribe("s", wanted, lease=60, keep=9, afresh=afresh, seen=seen, replay=replay)
+        sent = world.sent("c", message, "u")
+        numbers += [one.body.number for one in sent if isinstance(one, Addressed) and isinstance(one.body, Recall)]
+        if replay:
+            own = Recalled(numbers[-1] - 1, (), 0, 0)
+            world.tell("b", Past(Read("b", Recall(own.number, (wanted,), replay)), own))
+    early, late = (Taken(at, 0, quote(at, str(at), stream=("u", "nyse"), seq=at)) for at in (70, 80))
+    assert world.sent("u", Addressed("b", "u", Recalled(numbers[0], (early,), 100, 100)), "c") == []
+    told = world.sent("u", Addressed("b", "u", Recalled(numbers[1], (late,), 100, 100)), "c")
+    found = [delivery.event for message in told if isinstance(message, Notify) for delivery in message.deliveries]
+    assert found == [late.event]
 
 
 def test_without_a_lease_subscriptions_end_with_the_connection() -> None:

@@ -63,11 +63,12 @@ Asker: TypeAlias = Source | Request
 
 
 class Asked(NamedTuple):
-    """What was recalled of a broker, and for whom."""
+    """What was recalled of a broker, and for whom: subscriptions with these numberings, and no later ones."""
 
     broker: NodeId
     recall: Recall
     askers: frozenset[Asker]
+    epochs: frozenset[int]
     replays: bool
 
     def has(self, message: Recalled) -> bool:
@@ -176,7 +177,7 @@ class CatchUp:
             asked = self._asked.pop(number)
             for asker in sorted(asked.askers) if asked.replays else ():
                 replaying = self._replaying(asker)
-                if replaying is not None:
+                if replaying is not None and number in replaying.waiting:
                     replaying.lost.append(f"{asked.broker}: it cannot be reached")
             effects += self._answered(number, asked, now)
         return effects
@@ -190,7 +191,7 @@ class CatchUp:
             return []
         for asker in sorted(asked.askers) if asked.replays else ():
             replaying = self._replaying(asker)
-            if replaying is not None:
+            if replaying is not None and message.number in replaying.waiting:
                 replaying.take(broker, message.taken)
                 replaying.lost += [f"{broker}: {message.lost}"] if message.lost else []
         if not asked.replays:
@@ -208,7 +209,7 @@ class CatchUp:
             source: subscription
             for source in sorted(asked.askers)
             if isinstance(source, Source) and (subscription := self._subscription(source))
-            if asked.broker in subscription.lacks
+            if subscription.epoch in asked.epochs and asked.broker in subscription.lacks
         }
         for taken in message.taken:
             for source in self._router.targets(taken.event, self._name).subscriptions:
@@ -335,7 +336,8 @@ class CatchUp:
             if waits is not None:
                 waits.waiting.add(number)
         recall = structs.replace(recall, number=number)
-        self._asked[number] = Asked(broker, recall, frozenset(askers), replays)
+        epochs = [subscription.epoch for asker in askers if (subscription := self._subscription(asker))]
+        self._asked[number] = Asked(broker, recall, frozenset(askers), frozenset(epochs), replays)
         return self._send(broker, recall)
 
     def _send(self, broker: NodeId, recall: Recall) -> list[Effect]:
