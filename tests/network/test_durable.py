@@ -19,6 +19,7 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik.errors import JournalLocked, NotAccepted
 from vestnik.server.store import JournalStore
 from vestnik.transport.addresses import read_address
+from vestnik.wire.messages import Stored
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 
@@ -162,3 +163,17 @@ def test_the_command_says_why_it_cannot_start(tmp_path: Path) -> None:
             )
             assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr, done.stderr
         assert read_address(address).port > 0
+
+
+async def test_many_publications_that_were_stored_and_not_answered_are_known_when_repeated(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c, client(b) as other:
+        subscription = await other.subscribe("price > 0", queue=100_000)
+        dropped = b.host._ends[c.name]
+        sends = dropped.send
+        dropped.send = lambda message: None if isinstance(message, Stored) else sends(message)  # type: ignore[method-assign]
+        publishing = asyncio.create_task(c.publish_many([quote(n, source="feed") for n in range(1, 20_001)]))
+        await until(lambda: b.host.chronicle.taken >= 512)
+        b.host._refuse(dropped, "shutdown", "for a test")
+        await publishing
+        assert await taken(subscription, 20_000) == list(range(1, 20_001))
+        assert subscription.try_get() is None

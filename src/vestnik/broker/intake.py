@@ -39,10 +39,10 @@ class Intake:
     def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         refused = list(message.refused)
         taken: list[Event] = []
-        acceptance = self._acceptance
+        acceptance, answered = self._acceptance, bool(message.request)
         for given in message.events:
             event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
-            if not acceptance.is_new(event):
+            if not acceptance.is_new(event, answered=answered):
                 continue
             unfit = self._unfit(event, client)
             if unfit:

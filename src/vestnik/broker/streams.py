@@ -7,6 +7,9 @@ from collections import OrderedDict
 from vestnik.model.events import Event, Pair
 from vestnik.model.streams import STREAMS, WINDOW, Recent
 
+IDS = 16 * WINDOW
+"""Of a source. A client has no more than WINDOW unanswered, and a source may have several."""
+
 
 class _Stream:
     """The pair that events have in common, and the last seq that one was given."""
@@ -28,27 +31,31 @@ class Acceptance:
         self._broker = broker
         self._before = first - 1
         self._streams: dict[str, _Stream] = {}  # by source
-        self._ids: Recent[str, OrderedDict[str, None]] = Recent(STREAMS)
+        self._ids: Recent[tuple[str, bool], OrderedDict[str, None]] = Recent(STREAMS)
 
-    def is_new(self, event: Event) -> bool:
-        """Whether the source has not published this before; it is remembered."""
+    def is_new(self, event: Event, *, answered: bool = True) -> bool:
+        """Whether the source has not published this before; it is remembered.
+
+        What is `answered` may be repeated until it is: it is not forgotten for what nobody repeats.
+        """
         source, id = event.source, event.id
-        ids = self._ids.get(source)
+        ids, others = self._ids.get((source, answered)), self._ids.get((source, not answered))
         if ids is None:
             ids = OrderedDict()
-        elif id in ids:
+        if id in ids or (others is not None and id in others):
             return False
         ids[id] = None
-        if len(ids) > WINDOW:
+        if len(ids) > IDS:
             ids.popitem(last=False)
-        self._ids.put(source, ids)
+        self._ids.put((source, answered), ids)
         return True
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""
-        ids = self._ids.get(event.source)
-        if ids is not None:
-            ids.pop(event.id, None)
+        for answered in (True, False):
+            ids = self._ids.get((event.source, answered))
+            if ids is not None:
+                ids.pop(event.id, None)
 
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""

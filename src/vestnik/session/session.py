@@ -7,6 +7,7 @@ between, since what is lost at the end leaves no gap to be seen. What is request
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from vestnik.session.acts import Act, Alarm, Done, Found, Say, Told
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
 from vestnik.session.inbox import Inbox
-from vestnik.session.requests import Requests
+from vestnik.session.requests import Requests, Unanswered
 from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import (
     Accepted,
@@ -68,6 +69,8 @@ class Session:
         self._refresh = refresh
         self._advertisements: dict[str, Advertise] = {}
         self._requests = Requests(first_request)
+        self._unpublished: deque[Publish] = deque()
+        self._unanswered = Unanswered()
         self._parts: dict[int, list[Event]] = {}  # of the past, by the request for it
         self._agenda: Agenda[Errand] = Agenda()
         self._inbox = Inbox(self._agenda, uniform)
@@ -156,7 +159,17 @@ class Session:
     def publication(self, events: Iterable[Event], now: float) -> tuple[int, list[Act]]:
         """Publish, and the number of the request."""
         number = self._requests.new_number()
-        return number, [self._request(Publish(tuple(events), request=number), now), *self._alarm()]
+        self._unpublished.append(Publish(tuple(events), request=number))
+        return number, [*self._publish_more(now), *self._alarm()]
+
+    def _publish_more(self, now: float) -> list[Act]:
+        """Say publications in order, and so few beyond the first that is not answered that the broker remembers it."""
+        acts: list[Act] = []
+        while self._unpublished and self._unanswered.has_room_for(len(self._unpublished[0].events)):
+            publication = self._unpublished.popleft()
+            self._unanswered.said(publication.request, len(publication.events))
+            acts.append(self._request(publication, now))
+        return acts
 
     def fetch(self, wanted: Filter, replay: Replay, now: float) -> tuple[int, list[Act]]:
         """Ask for past events; the number of the request."""
@@ -214,8 +227,10 @@ class Session:
             case Report(request, data):
                 return [Told(request, data) for _ in self._done(request)]
             case Stored(request, refused):
+                self._unanswered.answered(request)
                 done = self._done(request) or [Done(Publish(()))]
-                return [Done(act.what, "", refused) for act in done if refused or act.what.request]
+                acts = [Done(act.what, "", refused) for act in done if refused or act.what.request]
+                return [*acts, *self._publish_more(now)]
         raise TypeError(f"a broker does not say {type(message).__name__} to a client")
 
     def _accepted(self, message: Accepted, now: float) -> list[Act]:
