@@ -81,6 +81,11 @@ async def test_a_broker_that_is_back_knows_what_it_had_and_what_comes_again(tmp_
     assert await stored(tmp_path) == [1, 2, 3, 4]
 
 
+async def test_clients_know_whether_what_they_publish_outlives_a_crash(tmp_path: Path) -> None:
+    async with broker("b1") as forgetful, broker("b2", data=tmp_path) as b, client(forgetful) as one, client(b) as two:
+        assert not one.is_durable and two.is_durable
+
+
 async def test_a_client_repeats_to_a_broker_that_was_killed_and_is_back(tmp_path: Path) -> None:
     with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (running, address):
         async with vestnik.connect(address) as bus:

@@ -103,6 +103,11 @@ class Bus:
         return self._line.is_up
 
     @property
+    def is_durable(self) -> bool:
+        """Whether what is published outlives a crash of the broker, once it is acknowledged."""
+        return self._line.is_durable
+
+    @property
     def address(self) -> str:
         """Where the broker is, for people."""
         return self._line.address

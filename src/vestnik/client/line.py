@@ -47,6 +47,7 @@ class Line:
     ) -> None:
         self.address = address
         self.is_up = False
+        self.is_durable = False
         self._session = session
         self._dial = dial
         self._token = token
@@ -206,8 +207,8 @@ class Line:
         match message:
             case Notify(deliveries):
                 self.do(self._session.notified(deliveries, time.time()))
-            case Welcome():
-                self._end, self.is_up, self._error = end, True, None
+            case Welcome(durable=durable):
+                self._end, self.is_up, self.is_durable, self._error = end, True, durable, None
                 self.do(self._session.resume(time.time()))
                 self._changed.set()
             case Goodbye(code, reason):

@@ -65,6 +65,10 @@ class SyncBus:
         return self._bus.name
 
     @property
+    def is_durable(self) -> bool:
+        return self._bus.is_durable
+
+    @property
     def _bus(self) -> ServiceBus:
         if self._loop is None or self._opened is None:
             raise Disconnected(UNOPENED)
