@@ -139,3 +139,20 @@ async def test_what_an_earlier_life_is_answered_is_no_answer_to_a_later_one(monk
                 done(what, "")
                 await c.inspect("status")  # the answer is here
             await second
+
+
+async def test_a_later_life_gets_nothing_again_when_a_neighbour_was_away(tmp_path: Path) -> None:
+    async with broker("b3") as b3:
+        b1 = await broker("b1", (b3,), data=tmp_path).__aenter__()
+        await until(lambda: len(b3.host.core.surroundings.positions) == 2)
+        async with client(b3, "desk") as c, client(b1) as p:
+            subscription = await c.subscribe("price > 0", settled=True)
+            await p.publish_many(map(quote, PRICES))
+            assert await taken(subscription, 5) == PRICES
+            assert subscription.try_get() is None
+        await b1.__aexit__()
+        async with broker("b1", (b3,), data=tmp_path) as again, client(again) as p:
+            await until(lambda: len(b3.host.core.surroundings.positions) == 2)
+            await p.publish(quote(6))
+            async with client(b3, "desk") as c:
+                assert await taken(await c.subscribe("price > 0"), 1) == [6]

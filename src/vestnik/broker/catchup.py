@@ -26,6 +26,7 @@ from vestnik.broker.sequences import Place, by_stream, place_of
 from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import announcements, ordinary
+from vestnik.model.streams import Arrivals
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
@@ -92,6 +93,7 @@ class CatchUp:
         clients: Mapping[NodeId, Client],
         surroundings: Surroundings,
         router: Router,
+        arrivals: Arrivals,
         places: Iterator[int],
         first: int = 1,
     ) -> None:
@@ -99,6 +101,7 @@ class CatchUp:
         self._clients = clients
         self._surroundings = surroundings
         self._router = router
+        self._arrivals = arrivals
         self._places = places
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
@@ -170,9 +173,13 @@ class CatchUp:
     def vanished(self, brokers: Mapping[NodeId, int], now: float) -> list[Effect]:
         """Brokers are out of reach; what they took up to a position has come."""
         effects: list[Effect] = []
-        for _, subscription in self._subscriptions():
+        had = {broker: self._arrivals.of(broker) for broker in brokers}
+        for source, subscription in self._subscriptions():
+            has_all = self._clients[source.node].making_up is None and subscription.replaying is None
             for broker, position in brokers.items():
-                subscription.lacks.setdefault(broker, position)
+                if broker not in subscription.lacks:
+                    subscription.lacks[broker] = position
+                    subscription.had |= {broker: had[broker]} if has_all else {}
         for number in [number for number, asked in self._asked.items() if asked.broker in brokers]:
             asked = self._asked.pop(number)
             for asker in sorted(asked.askers) if asked.replays else ():
@@ -214,7 +221,7 @@ class CatchUp:
         for taken in message.taken:
             for source in self._router.targets(taken.event, self._name).subscriptions:
                 making_up = self._clients[source.node].making_up if source in lacking else None
-                if making_up is not None and taken.position > lacking[source].lacks[asked.broker]:
+                if making_up is not None and lacking[source].is_without(taken, asked.broker):
                     making_up.take(asked.broker, lacking[source].epoch, taken)
         for source, subscription in lacking.items():
             making_up = self._clients[source.node].making_up
@@ -223,6 +230,7 @@ class CatchUp:
             subscription.lacks[asked.broker] = max(message.after, subscription.lacks[asked.broker])
             if not message.is_part:
                 del subscription.lacks[asked.broker]
+                subscription.had.pop(asked.broker, None)
                 if making_up is not None:
                     making_up.holes.discard((subscription.epoch, asked.broker))
 

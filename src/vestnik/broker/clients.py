@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
+from vestnik.model.streams import Seen, was_seen
 from vestnik.model.times import FOREVER, MICROS
-from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Unknown
+from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Taken, Unknown
 from vestnik.wire.pages import pages
 
 MOST_KEPT = 1_000_000
@@ -39,7 +40,8 @@ class Kept(Struct, frozen=True, gc=False):
 class Subscription:
     """A filter, whether it has a lease, its numbering, and the notifications that are kept.
 
-    `lacks` are the brokers of which it may have missed something, with the position up to which it has not.
+    `lacks` are the brokers of which it may have missed something, with the position up to which it has not, and `had`
+    what it had of them by then.
     """
 
     def __init__(self, message: Subscribe) -> None:
@@ -47,10 +49,15 @@ class Subscription:
         self.last = 0
         self.kept: deque[Kept] = deque()
         self.lacks: dict[NodeId, int] = dict(message.seen)
+        self.had: dict[NodeId, Seen] = {}
         self.replaying: Replaying | None = None
         self.taken = 0  # up to this number the application has taken all
         self._more = 0  # up to this number more is kept than was asked for
         self.change(message)
+
+    def is_without(self, taken: Taken, broker: NodeId) -> bool:
+        """Whether it may have missed what a broker took, if it wants it."""
+        return taken.position > self.lacks[broker] and not was_seen(taken.event, self.had.get(broker, {}))
 
     def goes_on_with(self, message: Subscribe) -> bool:
         """Whether a client means this numbering: it knows it, or adopts whatever there is."""

@@ -100,7 +100,9 @@ class BrokerCore:
         self._intake = Intake(name, router, first_seq, stored)
         self._outlet = Outlet(router, self.clients, places)
         self._announcements = Announcements(name, self._intake.stamped) if announces else None
-        self._catch_up = catch_up = CatchUp(name, self.clients, self.surroundings, router, places, first_seq)
+        self._catch_up = catch_up = CatchUp(
+            name, self.clients, self.surroundings, router, self._arrivals, places, first_seq
+        )
         self._bearings = Bearings(self.clients, self.surroundings)
         self._reception = reception = Reception(
             self.clients, router, self._bearings, catch_up, self._announcements, self._tell

@@ -19,7 +19,6 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.loops import run
 from vestnik.cli.outputs import echo_json
 from vestnik.client.bus import Bus
-from vestnik.client.connect import URL
 from vestnik.client.subscriptions import Subscription
 from vestnik.model.events import Event
 
@@ -42,7 +41,7 @@ class Load(NamedTuple):
 
 
 @click.command("bench", epilog="Exit codes: 0 done; 2 there is no broker.")
-@click.option("--url", metavar="URL", help="The broker.  [default: $VESTNIK_URL, or one that is started for this]")
+@click.option("--url", metavar="URL", help="The broker.  [default: one that is started for this]")
 @click.option("--events", type=click.IntRange(1), default=20_000, show_default=True, help="How many.")
 @click.option("--size", type=click.IntRange(0), default=100, show_default=True, help="Characters of text in each.")
 @click.option("--subscribers", type=click.IntRange(1), default=1, show_default=True, help="Who want all of them.")
@@ -54,9 +53,8 @@ def command(url: str | None, events: int, size: int, subscribers: int, durable: 
     A look at what there is, not a comparison: clients and broker share this machine.
     """
     load = Load(events, size, subscribers, durable)
-    given = url or os.environ.get(URL)
-    if given is not None:
-        result = run(_measure(given, load))
+    if url is not None:
+        result = run(_measure(url, load))
     else:
         with _own_broker() as address:
             result = run(_measure(address, load))

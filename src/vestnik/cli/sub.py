@@ -59,7 +59,10 @@ def command(
 ) -> None:
     """Print the events that match FILTER, one a line, as JSON."""
     past = None if replay is None else read_replay(replay)
-    came, is_whole = run(_subscribe(parsed(filter), url, name, past, count, wait))
+    wanted = parsed(filter)
+    if not wanted.region:
+        click.echo("vestnik: no event can match this filter; vestnik filter check says why", err=True)
+    came, is_whole = run(_subscribe(wanted, url, name, past, count, wait))
     ctx.exit(TOO_FEW if (count is not None and came < count) or not is_whole else 0)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Iterator
+from typing import Generic, TypeAlias, TypeVar
 
 from vestnik.model.events import Event, Pair
 
@@ -33,18 +34,38 @@ class Recent(Generic[Key, Value]):
         value = self._young.get(key)
         return self._old.get(key) if value is None else value
 
+    def items(self) -> Iterator[tuple[Key, Value]]:
+        for key, value in self._old.items():
+            if key not in self._young:
+                yield key, value
+        yield from self._young.items()
+
     def put(self, key: Key, value: Value) -> None:
         if len(self._young) >= self._size and key not in self._young:
             self._old, self._young = self._young, {}
         self._young[key] = value
 
 
+Seen: TypeAlias = dict[Pair, tuple[int, int]]
+"""The last seq of each stream, and as bit n whether the event n before it was seen."""
+
+
+def was_seen(event: Event, seen: Seen) -> bool:
+    """Whether an event is among those seen, or hopelessly old."""
+    last, bits = seen.get(event.stream or ("", ""), _NOTHING)
+    back = last - (event.seq or 0)
+    return back >= WINDOW or (back >= 0 and bool(bits >> back & 1))
+
+
 class Arrivals:
     """Knows the events that have arrived, by stream and seq."""
 
     def __init__(self, streams: int = STREAMS) -> None:
-        # the last seq of each stream, and as bit n whether the event n before it was seen
         self._seen: Recent[Pair, tuple[int, int]] = Recent(streams)
+
+    def of(self, broker: str) -> Seen:
+        """What has arrived by now of the streams of a broker."""
+        return {stream: seen for stream, seen in self._seen.items() if stream[0] == broker}
 
     def is_new(self, event: Event) -> bool:
         """Whether an event arrives for the first time, and not hopelessly late; it is remembered."""

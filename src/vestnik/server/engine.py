@@ -67,7 +67,7 @@ class Connections(Protocol):
 
 
 class Engine:
-    """`trace` and the chronicle are told what happens; `desk` answers questions about the broker."""
+    """`trace` and the chronicle are told what happens, `say` what people should know; `desk` answers questions."""
 
     def __init__(
         self,
@@ -76,9 +76,12 @@ class Engine:
         chronicle: Chronicle,
         desk: Desk,
         connections: Connections,
+        say: Callable[[str], None],
         trace: TraceFile | None = None,
     ) -> None:
         self._core = core
+        self._say = say
+        self._failure = ""  # the last reason why something could not be stored
         self._store = store
         self._chronicle = chronicle
         self._desk = desk
@@ -140,6 +143,9 @@ class Engine:
         self._connections.flush()
 
     def _stored(self, what: Append, failure: str) -> None:
+        if failure and failure != self._failure:
+            self._failure = failure
+            self._say(f"nothing more is stored, and publications are refused: {failure}")
         self.do(NotAppended(what, failure) if failure else Appended(what))
 
     async def _consult(self, what: Consult) -> None:

@@ -99,7 +99,7 @@ class BrokerHost:
         self._trace = trace
         self.chronicle = Chronicle(time.time())
         desk = Desk(core, self.chronicle, stored, links)
-        self.engine = Engine(core, store, self.chronicle, desk, self, trace)
+        self.engine = Engine(core, store, self.chronicle, desk, self, say, trace)
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
