@@ -202,7 +202,24 @@ async def test_the_link_was_down_and_it_came_by_catching_up() -> None:
             ("b2", "client c connected"),
             ("b1", "took it from p; nobody there or beyond wanted it"),
             ("b2", "was sent what it had missed by b1"),
+            ("b2", "sent it to client c as number 1 of subscription s"),
         ]
+
+
+async def test_it_came_later_and_is_done_with() -> None:
+    async with broker("b1") as b1, broker("b3") as b3, client(b1, "p") as p, client(b3, "c") as c:
+        middle = await broker("b2", (b1, b3)).__aenter__()
+        await until(lambda: len(b3.host.core.surroundings.positions) == 3)
+        subscription = await c.subscribe("price > 1", name="s", settled=True)
+        await middle.__aexit__()
+        await until(lambda: len(b1.host.core.surroundings.positions) == 1)
+        await p.publish(quote(7, id="e"))
+        async with broker("b2", (b1, b3)):
+            assert await taken(subscription, 1) == [7]
+            assert subscription.try_get() is None
+            await until(lambda: not b3.host.core.clients["c"].subscriptions["s"].kept)
+            story = await why(p, "e")
+            assert story.verdict == "delivered" and "of subscription s" in story.said
 
 
 async def test_it_was_lost_on_the_link() -> None:

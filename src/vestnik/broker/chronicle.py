@@ -118,12 +118,11 @@ class Chronicle:
             for effect in effects:
                 if isinstance(effect, Append) and effect.refused:
                     self._keep((now, sender, message, effects, len(message.events)))
-        elif isinstance(message, Past | Addressed | NotAppended):
-            size = sum(1 for _ in _events(message))
-            if size and not any(isinstance(effect, Send) and effect.message is message for effect in effects):
-                self._keep((now, sender, message, effects, size))  # it is not for another broker
         else:
             self._noticed(message, sender, effects, now)
+            size = sum(1 for _ in _events(message, effects))
+            if size and not any(isinstance(effect, Send) and effect.message is message for effect in effects):
+                self._keep((now, sender, message, effects, size))  # it is not for another broker
 
     def _keep(self, handled: Handled) -> None:
         for effect in handled[3]:
@@ -179,14 +178,25 @@ class Chronicle:
         """What became of the events with this id, in order."""
         found: list[Sighting] = []
         for handled in self._handled:
-            for event, taken in _events(handled[2]):
+            for event, taken in _events(handled[2], handled[3]):
                 if event.id == id and (source is None or event.source == source):
                     found.append(_sighting(handled, event, taken))
         return found
 
 
-def _events(message: Message) -> Iterator[tuple[Event, bool]]:
-    """The events in a message, and whether a local client published them."""
+def _events(message: Message, effects: Sequence[Effect]) -> Iterator[tuple[Event, bool]]:
+    """The events in a message, and whether a local client published them; then those that had waited for it."""
+    events = list(_carried(message))
+    yield from events
+    here = {(event.source, event.id) for event, _ in events}
+    for effect in effects:
+        if isinstance(effect, Send) and isinstance(effect.message, Notify):
+            for delivery in effect.message.deliveries:
+                if delivery.event is not None and (delivery.event.source, delivery.event.id) not in here:
+                    yield delivery.event, False
+
+
+def _carried(message: Message) -> Iterator[tuple[Event, bool]]:
     match message:
         case Appended(what) | NotAppended(what):
             yield from [(event, True) for event in what.events]
@@ -212,7 +222,9 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
             return seen._replace(sender=what.client, fate="refused", reason=reason)
         case Appended(what):
             seen = seen._replace(sender=what.client, fate="held" if event.seq is None else "")
-        case Past() | Addressed(body=Recalled()):
+        case Forward() | Addressed(body=Forward()):
+            pass
+        case _:
             seen = seen._replace(fate="replayed")
     onward: list[NodeId] = []
     notified: list[tuple[NodeId, tuple[tuple[int, int], ...]]] = []

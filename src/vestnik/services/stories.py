@@ -93,7 +93,8 @@ class _Teller:
         told = [(one, view) for view in seen.values() for one in [*view.passages, *view.replays]]
         for one, view in sorted(told, key=lambda pair: pair[0]["at"]):
             verb = "was sent what it had missed by" if one["fate"] == "replayed" else "got it from"
-            parts = [f"{'took it from' if one['taken'] else verb} {one['sender']}"]
+            is_handed_out = one["fate"] == "replayed" and one["notified"]
+            parts = [] if is_handed_out else [f"{'took it from' if one['taken'] else verb} {one['sender']}"]
             if one["fate"] == "dropped":
                 parts.append(f"dropped it: it had {one['reason']}" if one["reason"] == "expired" else one["reason"])
             if one["onward"]:
