@@ -186,6 +186,22 @@ async def test_a_broker_that_is_lost_while_it_is_asked_is_named_and_not_waited_f
         assert found.gap is not None and "b1: it cannot be reached" in found.gap.reason
 
 
+async def test_a_broker_whose_store_hangs_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.broker.catchup.ANSWER_WITHIN", 0.2)
+    async with broker("b1") as b1, broker("b2", (b1,), sweep=0.1) as b2, client(b2) as c, client(b1) as p:
+        await met(b1, b2)
+        live = await c.subscribe("price > 0", settled=True)
+        monkeypatch.setattr(b1.host._store, "recall", lambda *_: None)
+        await c.publish(quote(1))
+        replayed = await c.subscribe("price > 0", replay=Replay(all=True))
+        found = await replayed.get(10)
+        assert (
+            found.event.data["price"] == 1 and found.gap is not None and "b1: it has not answered" in found.gap.reason
+        )
+        await p.publish(quote(2))
+        assert await taken(live, 2) == [1, 2] and await taken(replayed, 1) == [2]
+
+
 async def test_causes_of_other_brokers_come_before_their_effects(tmp_path: Path) -> None:
     async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1) as one, client(b2) as two:
         await met(b1, b2)

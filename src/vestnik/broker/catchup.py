@@ -46,6 +46,8 @@ from vestnik.wire.replays import Replay
 
 TOGETHER: Final = 500
 """Subscriptions for which one recall is made."""
+ANSWER_WITHIN = 60.0
+"""Seconds in which a broker has to send a part of what is recalled."""
 EVERYTHING: Final = Replay(all=True)
 BEYOND: Final = (1 << 63) - 1
 """A position that nobody comes to."""
@@ -105,6 +107,7 @@ class CatchUp:
         self._places = places
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
+        self._since: dict[tuple[int, Asked], float] = {}  # when what is asked was first seen to be unanswered
         self._errands: dict[Request, Errand] = {}
 
     # --- what begins it ---
@@ -188,6 +191,17 @@ class CatchUp:
                     replaying.lost.append(f"{asked.broker}: it cannot be reached")
             effects += self._answered(number, asked, now)
         return effects
+
+    def tick(self, now: float) -> list[Effect]:
+        """Who does not answer for too long is not waited for: what it would have sent is lost."""
+        self._since = {asked: self._since.get(asked, now) for asked in self._asked.items()}
+        late = [asked for asked, since in self._since.items() if now - since > ANSWER_WITHIN]
+        reason = f"it has not answered for {ANSWER_WITHIN:g} seconds"
+        return [
+            effect
+            for number, asked in late
+            for effect in self.recalled(asked.broker, Recalled(number, (), 0, 0, reason), now)
+        ]
 
     # --- what comes of it ---
 

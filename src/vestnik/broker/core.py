@@ -233,7 +233,7 @@ class BrokerCore:
     def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
         self.surroundings.position = max(self.surroundings.position, message.position)
         effects = self._intake.tick(now)
-        effects += self._neighbourhood.tick(now)
+        effects += (*self._neighbourhood.tick(now), *self._catch_up.tick(now))
         effects += self._bearings.tick(now)
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
