@@ -63,14 +63,14 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
 
     Since the client subscribed, it came or went, or a message between it and its broker was lost, or something happened
     to that broker, or to some broker where it is not known which is its own. Of the past, what is stored at any broker
-    may have been out of reach.
+    may have been out of reach, or lost on the way.
     """
     begun: dict[Key, int] = {}
     parted = False
     homes: dict[NodeId, NodeId] = {}
     disturbed: dict[NodeId, int] = {}  # the last that happened to each node, and under "" to any
     for number, record in enumerate(history.records):
-        parted = parted or isinstance(record, Cut | Crashed)
+        parted = parted or isinstance(record, Cut | Crashed | Vanished)
         match record:
             case Subscribed(client=client, name=name):
                 begun.setdefault((client, name), number)
