@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from network.test_durable import process
+from vestnik.wire.pages import LARGEST_EVENT
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 
@@ -33,6 +34,15 @@ def test_events_go_through_pipes(tmp_path: Path) -> None:
         assert (prices, found.returncode, found.stderr) == ([*range(3000), -1], 0, "")
         few = vestnik("sub", "EXISTS price", "--url", url, "--replay", "last=2", "-c", "3", "-W", "1")
         assert (len(few.stdout.splitlines()), few.returncode) == (2, 1)
+
+
+def test_an_event_that_is_too_large_is_named_by_its_line_and_the_others_are_published() -> None:
+    with process("--listen", "127.0.0.1:0") as (_, url):
+        events = [{"type": "q", "data": {"text": text}} for text in ("a", "x" * LARGEST_EVENT, "b")]
+        published = vestnik("pub", "--url", url, text="".join(json.dumps(event) + "\n" for event in events))
+        assert published.returncode == 1 and "standard input:2: event" in published.stderr
+        found = vestnik("sub", "TRUE", "--url", url, "--replay", "all", "-c", "2", "-W", "30")
+        assert [json.loads(line)["data"]["text"] for line in found.stdout.splitlines()] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

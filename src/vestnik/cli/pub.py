@@ -21,6 +21,7 @@ from vestnik.client.bus import Bus
 from vestnik.errors import InvalidEvent, NotAccepted
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
+from vestnik.wire.pages import size_of
 
 SOME_NOT = 1
 LINES_AHEAD = 4
@@ -114,12 +115,24 @@ async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
     reading = threading.Thread(target=_read, args=(file, arrived, asyncio.get_running_loop()), daemon=True)
     reading.start()
     while (batch := await arrived.get()) is not None:
-        _, events = read_events(batch.lines, faults)
+        events = _fitting(*read_events(batch.lines, faults), faults)
         if events:
             all_taken = await _send(bus, events) and all_taken
     if faults.count:
         click.echo(f"vestnik: {faults.summary()}; the others were published", err=True)
     return 0 if all_taken and not faults.count else SOME_NOT
+
+
+def _fitting(numbers: list[int], events: list[Event], faults: Faults) -> list[Event]:
+    """Those that are not too large; the others go to `faults`."""
+    found: list[Event] = []
+    for number, event in zip(numbers, events, strict=True):
+        try:
+            size_of(event)
+            found.append(event)
+        except InvalidEvent as error:
+            faults.add(number, str(error))
+    return found
 
 
 def _read(file: BufferedIOBase, arrived: asyncio.Queue[Batch | None], loop: asyncio.AbstractEventLoop) -> None:

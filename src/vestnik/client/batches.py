@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from vestnik.errors import InvalidEvent, NotAccepted
+from vestnik.errors import NotAccepted
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Done
 from vestnik.wire.frames import PIECE
-from vestnik.wire.packing import pack
-from vestnik.wire.pages import LARGEST_EVENT
+from vestnik.wire.pages import size_of
 
 TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
@@ -28,11 +27,7 @@ class Batch:
 
     def takes(self, event: Event) -> bool:
         """Take an event, if there is room for it; InvalidEvent where there never is."""
-        if not isinstance(event, Event):
-            raise TypeError(f"an Event is published, not {type(event).__name__}")
-        size = len(pack(event))
-        if size > LARGEST_EVENT:
-            raise InvalidEvent(f"event {event.id} has {size:,} bytes; at most {LARGEST_EVENT:,} are published")
+        size = size_of(event)
         if self.events and (len(self.events) == TOGETHER or self._size + size > PIECE):
             return False
         self.events.append(event)

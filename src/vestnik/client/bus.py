@@ -23,6 +23,7 @@ from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
 from vestnik.wire.messages import Fetch, Question
+from vestnik.wire.pages import fitting
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -369,6 +370,7 @@ async def _call(subscription: Subscription, callback: Callback) -> None:
 
 
 def as_filter(given: Filter | str) -> Filter:
+    """What is wanted or offered; FilterTooComplex where it is too large to be sent."""
     if not isinstance(given, Filter | str):
         raise TypeError(f"a filter is a Filter or its text, not {type(given).__name__}")
-    return Filter.parse(given) if isinstance(given, str) else given
+    return fitting(Filter.parse(given) if isinstance(given, str) else given)

@@ -18,6 +18,7 @@ from vestnik.session.session import Session
 from vestnik.transport.ends import End, Receiver
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
+from vestnik.wire.pages import size_of
 
 SILENCE = 45.0
 """Seconds after which a broker that says nothing is taken for dead; it says something three times as often."""
@@ -101,9 +102,11 @@ class Line:
             raise Disconnected(f"{what}: there is no connection; use the client in `async with`")
 
     def post(self, event: Event) -> bool:
-        """Publish without an answer, as one with all that is posted in this turn; whether to `make_room` for more."""
-        if not isinstance(event, Event):
-            raise TypeError(f"an Event is published, not {type(event).__name__}")
+        """Publish without an answer, as one with all that is posted in this turn; whether to `make_room` for more.
+
+        InvalidEvent where it is too large to be sent.
+        """
+        size_of(event)
         if not self.is_up:
             self.check("publish")
             raise Disconnected(f"not connected to {self.address}: with durable=True it would wait")

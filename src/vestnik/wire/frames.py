@@ -109,6 +109,11 @@ def frame(message: Message) -> bytes:
     return _framed(type(message), _encoder.encode(message))
 
 
+def filter_size(wanted: Filter) -> int:
+    """Its bytes in a message."""
+    return len(_encoder.encode(wanted))
+
+
 def _framed(kind: type[Message], body: bytes) -> bytes:
     if len(body) > LARGEST:
         raise InvalidFrame(f"{kind.__name__} has {len(body):,} bytes; at most {LARGEST:,} are sent at once")

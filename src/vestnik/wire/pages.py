@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
+from vestnik.errors import FilterTooComplex, InvalidEvent
 from vestnik.model.events import Event
-from vestnik.wire.frames import LARGEST
+from vestnik.model.filters import Filter
+from vestnik.wire.frames import LARGEST, filter_size
 from vestnik.wire.packing import pack
 
 PAGE: Final = 500
@@ -16,9 +18,26 @@ PAGE_SIZE: Final = 1 << 20
 LARGEST_SAID: Final = LARGEST - 256 * 1024
 """Bytes of a message of a client: an event in it fits into other messages, with what is added to it on its way."""
 LARGEST_EVENT: Final = LARGEST_SAID - 1024
-"""Bytes of an event that is published."""
+"""Bytes of an event that is published, or of a filter that is said."""
 
 Item = TypeVar("Item")
+
+
+def size_of(event: Event) -> int:
+    """Its bytes; InvalidEvent where it is no event that can be published."""
+    if not isinstance(event, Event):
+        raise TypeError(f"an Event is published, not {type(event).__name__}")
+    size = len(pack(event))
+    if size > LARGEST_EVENT:
+        raise InvalidEvent(f"event {event.id} has {size:,} bytes; at most {LARGEST_EVENT:,} are published")
+    return size
+
+
+def fitting(wanted: Filter) -> Filter:
+    """The filter; FilterTooComplex where it is larger than a message."""
+    if filter_size(wanted) > LARGEST_EVENT:
+        raise FilterTooComplex("bytes as it is sent", LARGEST_EVENT)
+    return wanted
 
 
 def pages(items: Iterable[Item], event_of: Callable[[Item], Event | None]) -> Iterator[tuple[Item, ...]]:
