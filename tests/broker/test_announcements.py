@@ -9,7 +9,7 @@ import pytest
 from broker.test_core import CHEAP, DEAR, World, quote
 from vestnik import Event, Filter, Replay
 from vestnik.broker.announcements import Announcements, Wish
-from vestnik.broker.effects import Gone, LinkDown, Send, Tick
+from vestnik.broker.effects import Effect, Gone, LinkDown, Past, Read, Send, Tick
 from vestnik.model.reserved import SUBSCRIPTION
 from vestnik.routing.propagation import Leases
 from vestnik.routing.router import AdvertisingRouter
@@ -23,6 +23,7 @@ from vestnik.wire.messages import (
     Notify,
     Publish,
     Reach,
+    Recalled,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -97,6 +98,36 @@ def test_nothing_is_told_where_nobody_asks() -> None:
     world.tell("u", AdminS(add=(Interest(CHEAP),)))
     effects = [effect for name in "cd" for effect in world.tell(name, Subscribe("s", CHEAP, afresh=7))]
     assert not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Forward)]
+
+
+def test_who_changes_to_announcements_misses_none_that_comes_while_it_is_told_what_is_open() -> None:
+    world = World(announces=True)
+    of_dear = Filter.parse("type IS vestnik AND OVERLAPS(filter, 'price > 95')")
+    world.tell("c", Subscribe("cheap", CHEAP, afresh=7))
+    (read,) = _reads(world.tell("d", Subscribe("told", of_dear, afresh=1)))
+    world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))
+    made = _notified(world.tell("c", Subscribe("dear", DEAR, afresh=8)))
+    assert [(event.type, event.data["name"]) for event in made] == [("vestnik.subscription.made", "dear")]
+    (read,) = _reads(world.tell("d", Subscribe("told", ANY, epoch=1, afresh=2)))
+    assert _notified(world.tell("c", Unsubscribe("dear"))) == [], "it waits"
+    world.tell("c", Subscribe("new", CHEAP, afresh=9))
+    found = _notified(world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0))))
+    assert [(event.type.rpartition(".")[2], event.data["name"]) for event in found] == [
+        ("made", "new"),
+        ("made", "cheap"),
+        ("ended", "dear"),
+    ]
+    assert not _reads(world.tell("d", Subscribe("told", of_dear, epoch=1, afresh=2))), "it is told of these"
+
+
+def _reads(effects: list[Effect]) -> list[Read]:
+    return [effect for effect in effects if isinstance(effect, Read)]
+
+
+def _notified(effects: list[Effect]) -> list[Event]:
+    messages = [effect.message for effect in effects if isinstance(effect, Send)]
+    deliveries = [delivery for message in messages if isinstance(message, Notify) for delivery in message.deliveries]
+    return [delivery.event for delivery in deliveries if delivery.event is not None]
 
 
 def test_wishes_about_announcements_are_not_announced() -> None:

@@ -52,6 +52,20 @@ async def test_who_subscribes_to_subscriptions_is_told_of_the_open_ones_first() 
         assert [(event.data["client"], event.data["filter"]) for event in offers] == [("early", "price > 0")]
 
 
+async def test_who_changes_to_subscriptions_is_told_of_the_open_ones_that_it_does_not_know() -> None:
+    async with LocalBus() as bus, bus.client("early") as early:
+        await early.subscribe("price > 30", name="dear")
+        await early.subscribe("price < 5", name="cheap")
+        told = await bus.subscribe("price > 10", name="told")
+        await bus.publish(trade("ACME", 20))
+        await told.change("type IS vestnik.subscription AND OVERLAPS(filter, 'price < 1')")
+        await told.change("type IS vestnik.subscription")
+        await early.subscribe("price = 7", name="last")
+        found = [await told.get(10) for _ in range(4)]
+        assert [n.event.data.get("name", "") for n in found] == ["", "cheap", "dear", "last"]
+        assert [(n.replayed, n.number) for n in found] == [(False, 1), (True, 2), (True, 3), (False, 4)]
+
+
 async def test_who_subscribes_to_other_events_as_well_gets_none_of_their_past() -> None:
     async with LocalBus() as bus, bus.client("early") as early:
         await early.subscribe("price > 10")

@@ -13,12 +13,13 @@ from vestnik.wire.replays import Replay
 
 
 class Replaying:
-    """The past is being asked for, by numbered recalls, and what comes meanwhile waits."""
+    """The past is being asked for, by numbered recalls, and what comes meanwhile waits. What is `told` is known."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Replay, told: Filter | None = None) -> None:
         self.waiting: set[int] = set()  # the numbers of the recalls
         self.lost: list[str] = []
         self.live: list[tuple[Event, bool]] = []  # and whether it comes again
+        self.told = told
         self._replay = replay
         self._found: dict[NodeId, list[Taken]] = {}
 
@@ -30,7 +31,8 @@ class Replaying:
         selection = Selection((wanted,), self._replay)
         for taken in merge(by_origin(self._found)):
             selection.take(taken)
-        return [taken.event for taken in selection.taken()]
+        events = [taken.event for taken in selection.taken()]
+        return events if self.told is None else [event for event in events if not self.told.matches(event)]
 
 
 class MakingUp:

@@ -134,6 +134,17 @@ class CatchUp:
         subscription.replaying.lost += lost
         return self._replay(source, wanted, replay)
 
+    def changed(self, source: Source, before: Filter) -> list[Effect]:
+        """A subscription wants something else than before: what is open and was not told is told."""
+        subscription = self._subscription(source)
+        assert subscription is not None
+        wanted = announcements(subscription.filter)
+        if not wanted.region or before.covers(wanted):
+            return []
+        if subscription.replaying is None:
+            subscription.replaying = Replaying(EVERYTHING, told=before)
+        return self._replay(source, wanted, EVERYTHING)
+
     def fetch(self, client: NodeId, message: Fetch) -> list[Effect]:
         """A client asks for past events; it may ask again before it is answered."""
         request, wanted = Request(client, message.request), ordinary(message.filter)
@@ -307,7 +318,8 @@ class CatchUp:
     def _replayed(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
         """What is missing for good, then the past, then what came meanwhile.
 
-        Of a stream, that is what follows the past. What came before and is not among it was not asked for.
+        Of a stream, that is what follows the past. What came before and is not among it was not asked for, unless the
+        subscription had begun before.
         """
         if isinstance(asker, Request):
             return self._errands.pop(asker).finish(replaying)
@@ -317,12 +329,13 @@ class CatchUp:
         past = replaying.past(subscription.filter)
         subscription.make_room(len(replaying.lost) + len(past) + len(replaying.live))
         deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
+        begins = replaying.told is None
         newest: dict[Pair | None, int] = {}
-        for event in past:
+        for event in past if begins else ():
             newest[event.stream] = max(newest.get(event.stream, 0), event.seq or 0)
         live = [(event, {"again": again}) for event, again in replaying.live if _follows(event, newest)]
         known: set[Place] = set()
-        for event, terms in [*((event, {"replayed": True, "again": True}) for event in past), *live]:
+        for event, terms in [*((event, {"replayed": True, "again": begins}) for event in past), *live]:
             if place_of(event) not in known and not has_expired(event, now):
                 known.add(place_of(event))
                 deliveries.append(subscription.add(event, next(self._places), **terms))

@@ -63,6 +63,7 @@ class Reception:
         source, lease = Source(client, name), self._granted(message.lease)
         self._router.subscribe(source, message.filter, now + lease)
         before = known.subscriptions.get(name)
+        wanted = before.filter if before else Filter.none()
         goes_on = before is not None and before.goes_on_with(message)
         if before is None or before.filter != message.filter or not goes_on:
             self._announce(SUBSCRIPTION, source, before.filter if before else None, message)
@@ -76,6 +77,8 @@ class Reception:
         effects = self._tell(now)
         if after is not before:
             effects += self._catch_up.begin(source, message)
+        elif wanted != after.filter:
+            effects += self._catch_up.changed(source, wanted)
         seen = self._bearings.seen(known, after)
         effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
