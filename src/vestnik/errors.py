@@ -6,6 +6,8 @@ VestnikError
 │   ├── PatternError         a LIKE, GLOB or MATCHES pattern that is no pattern: where, and why
 │   ├── UnknownKind          a constraint of a kind that this process does not know: its name
 │   └── FilterTooComplex     a filter beyond a limit: which limit, and how large it is
+├── WrongType                what a program handed over is of the wrong type: what was expected, and what was given
+├── WrongValue               what a program handed over cannot be meant: what was expected, and what was given
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
@@ -91,6 +93,26 @@ class FilterTooComplex(FilterError):
         super().__init__(
             f"the filter is too complex: more than {allowed:,} {limit}; write it shorter or as several filters"
         )
+
+
+class WrongType(VestnikError, TypeError):
+    """A program handed over something else than is `expected`; `given` is what it was, in words, `hint` what to do."""
+
+    def __init__(self, expected: str, given: object, hint: str = "") -> None:
+        self.expected = expected
+        self.given = shown(given)
+        self.hint = hint
+        super().__init__(f"{expected}, not {self.given}{'; ' if hint else ''}{hint}")
+
+
+class WrongValue(VestnikError, ValueError):
+    """A program handed over something of the right type that cannot be meant; as `WrongType`."""
+
+    def __init__(self, expected: str, given: object, hint: str = "") -> None:
+        self.expected = expected
+        self.given = shown(given)
+        self.hint = hint
+        super().__init__(f"{expected}, not {self.given}{'; ' if hint else ''}{hint}")
 
 
 class InvalidEvent(VestnikError):
@@ -284,6 +306,16 @@ class MissingExtra(VestnikError):
         self.feature = feature
         self.extra = extra
         super().__init__(f"{feature} needs an optional part: pip install 'vestnik[{extra}]'")
+
+
+def shown(value: object) -> str:
+    """A value in words: itself where it is short and plain, else what it is."""
+    if value is None or isinstance(value, bool | int | float | str):
+        text = repr(value)
+        return text if len(text) <= 40 else f"{text[:36]}...{text[-1]}" if isinstance(value, str) else f"{text[:40]}..."
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return type(value).__name__
 
 
 def caret(text: str, column: int) -> str:

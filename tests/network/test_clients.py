@@ -216,7 +216,7 @@ async def test_wrong_use_is_refused_with_the_reason() -> None:
             with pytest.raises(TypeError, match="is a strategy"):
                 await c.subscribe("price > 1", checking=wrong)  # type: ignore[arg-type]
         await c.subscribe("price > 1", name="s")
-        with pytest.raises(ValueError, match="has a subscription s"):
+        with pytest.raises(ValueError, match="a name of its own, not 's'"):
             await c.subscribe("price > 1", name="s")
     with pytest.raises(Disconnected, match="async with"):
         await c.publish(quote(1))

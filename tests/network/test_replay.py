@@ -11,7 +11,7 @@ import pytest
 import vestnik
 from network.worlds import broker, client, quote, taken
 from vestnik import Event, Replay
-from vestnik.errors import FilterSyntaxError
+from vestnik.errors import WrongType, WrongValue
 
 
 def trade(symbol: str, price: int, **envelope: int) -> Event:
@@ -103,12 +103,12 @@ async def test_a_broker_without_a_folder_remembers_the_last_events() -> None:
 
 @pytest.mark.parametrize("wrong", [{}, {"last": 0}, {"last": True}, {"since": "yesterday"}, {"all": False}])
 def test_replays_that_are_none(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises((WrongType, WrongValue)):
         Replay(**wrong)  # type: ignore[arg-type]
 
 
 def test_replays_by_what_is_no_path() -> None:
-    with pytest.raises(FilterSyntaxError):
+    with pytest.raises(WrongValue, match="not 'price >'"):
         Replay(latest_by="price >")
     assert vestnik.Replay(since="1970-01-01T00:00:01Z").since == 1_000_000
 

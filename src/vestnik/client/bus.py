@@ -7,15 +7,23 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from itertools import count
 from typing import Any, Final, Self, TypeAlias
 
+from vestnik.client.arguments import (
+    as_filter,
+    check_callable,
+    check_events,
+    check_number,
+    check_text,
+    check_timeout,
+)
 from vestnik.client.batches import Batch, batches_of, not_accepted
 from vestnik.client.line import Dial, Line
 from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
 from vestnik.client.subscriptions import Subscription
-from vestnik.errors import Disconnected, NotAccepted, VestnikError
+from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
@@ -23,7 +31,6 @@ from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
 from vestnik.wire.messages import Fetch, Question
-from vestnik.wire.pages import fitting
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -43,12 +50,17 @@ Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
 class Bus:
     """A client of one broker. Enter it to connect; it connects again by itself, and goes on where it was.
 
+    `async with` leaves it at the end; who awaits it instead is to `close` it.
+
     `address` is for people. The first connection must be there within `timeout` seconds.
     """
 
     def __init__(
         self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
     ) -> None:
+        check_text("the name of a client", name)
+        check_text("a token", token)
+        check_timeout("the timeout of a connection", timeout)
         self._is_named = name is not None
         self.name = name or f"client-{secrets.token_hex(8)}"
         self._timeout = timeout
@@ -62,7 +74,15 @@ class Bus:
         self._names = count(1)
         self._telling: asyncio.TimerHandle | None = None
 
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self.__aenter__().__await__()
+
     async def __aenter__(self) -> Self:
+        if not self._line.is_open:
+            await self._open()
+        return self
+
+    async def _open(self) -> None:
         try:
             await self._line.open(self._timeout)
         except BaseException:
@@ -70,7 +90,6 @@ class Bus:
             raise
         if self._is_named:
             self._tell_taken()
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -132,6 +151,7 @@ class Bus:
     async def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """Publish events in order. NotAccepted where the broker refuses some; the others are published."""
         self._line.check("publish")
+        check_events(events)
         if not durable:
             for event in events:
                 if self._line.post(event):
@@ -185,15 +205,20 @@ class Bus:
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes.
         """
         self._line.check("subscribe")
+        check_text("the name of a subscription", name)
+        check_callable("a callback", callback)
+        check_number("the queue of a subscription", queue)
         if replay is not None and not isinstance(replay, Replay):
-            raise TypeError(f"replay is a Replay, such as Replay(last=10), not {replay!r}")
-        if queue < 1 or overflow not in OVERFLOWS:
-            raise ValueError(f"a queue holds 1 or more, and overflow is one of {', '.join(OVERFLOWS)}")
+            raise WrongType("replay is a Replay, such as Replay(last=10)", replay)
+        if overflow not in OVERFLOWS:
+            raise WrongValue(f"overflow is one of {', '.join(OVERFLOWS)}", overflow)
         if checking is not None and (isinstance(checking, type) or not isinstance(checking, Checking)):
-            raise TypeError(f"checking is a strategy, such as vestnik.Adaptive(), not {checking!r}")
+            raise WrongType("checking is a strategy, such as vestnik.Adaptive()", checking)
         name = name or f"s{next(self._names)}"
         if name in self._subscriptions:
-            raise ValueError(f"this client has a subscription {name}; change it, or choose another name")
+            raise WrongValue(
+                "a subscription has a name of its own", name, "that one is taken: change it, or choose another"
+            )
         made = Subscription(self, name, as_filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
         keep, now = KEPT * max(queue, QUEUE), time.time()
@@ -222,6 +247,7 @@ class Bus:
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; what is waiting can still be taken."""
+        _check_subscription(subscription)
         name = subscription.name
         if self._subscriptions.get(name) is subscription:
             self._line.check("unsubscribe")
@@ -230,9 +256,15 @@ class Bus:
             await self._ask(("subscription", name), self._session.unsubscribe(name, time.time()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
-        """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated."""
+        """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated.
+
+        Disconnected where the subscription is over.
+        """
         self._line.check("change")
+        _check_subscription(subscription)
         found, name = as_filter(wanted), subscription.name
+        if self._subscriptions.get(name) is not subscription:
+            raise Disconnected(f"subscription {name} is over and cannot be changed; subscribe again")
         await self._ask(("subscription", name), self._session.change(name, found, time.time()))
         subscription.filter = found
 
@@ -261,6 +293,7 @@ class Bus:
         Where a broker could not be asked, that is logged as a warning.
         """
         self._line.check("fetch")
+        check_number("the limit of a fetch", limit)
         replay = Replay(last=limit, since=since, latest_by=latest_by, all=limit is None)
         found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.time()))
         for reason in found.lost:
@@ -275,6 +308,7 @@ class Bus:
         `vestnik.server.desk` has the kinds.
         """
         self._line.check("inspect")
+        check_text("the kind of a question", kind)
         return (await self._find(*self._session.question(kind, about, to, time.time()))).data
 
     async def _find(self, request: int, acts: Iterable[Act]) -> Any:
@@ -291,6 +325,7 @@ class Bus:
     async def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
         """Say what is going to be published; the name by which to take it back."""
         self._line.check("advertise")
+        check_text("the name of an advertisement", name)
         name = name or f"a{next(self._names)}"
         acts = self._session.advertise(name, as_filter(offered), time.time(), lease=LEASE)
         await self._ask(("advertisement", name), acts)
@@ -298,6 +333,7 @@ class Bus:
 
     async def unadvertise(self, name: str) -> None:
         self._line.check("unadvertise")
+        check_text("the name of an advertisement", name)
         await self._ask(("advertisement", name), self._session.unadvertise(name, time.time()))
 
     def withdraw(self, name: str) -> None:
@@ -369,8 +405,6 @@ async def _call(subscription: Subscription, callback: Callback) -> None:
             LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
 
 
-def as_filter(given: Filter | str) -> Filter:
-    """What is wanted or offered; FilterTooComplex where it is too large to be sent."""
-    if not isinstance(given, Filter | str):
-        raise TypeError(f"a filter is a Filter or its text, not {type(given).__name__}")
-    return fitting(Filter.parse(given) if isinstance(given, str) else given)
+def _check_subscription(given: object) -> None:
+    if not isinstance(given, Subscription):
+        raise WrongType("a subscription is what bus.subscribe returned", given)

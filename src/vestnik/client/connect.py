@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from vestnik.client.services import ServiceBus
-from vestnik.errors import InvalidSetting
+from vestnik.errors import InvalidSetting, WrongType
 from vestnik.transport import tls
 from vestnik.transport.addresses import is_loopback, read_url
 from vestnik.transport.ends import End, Receiver
@@ -51,6 +51,8 @@ def connect(
 
 
 def _file(given: str | Path | None, variable: str) -> Path | None:
+    if given is not None and not isinstance(given, str | Path):
+        raise WrongType("a certificate or key is the path of a file", given)
     found = given or os.environ.get(variable)
     return Path(found) if found else None
 

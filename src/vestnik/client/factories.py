@@ -63,8 +63,6 @@ class Factory:
     """Runs `make` for each key that somebody wants, or once for all; made by `Bus.factory`."""
 
     def __init__(self, bus: ServiceBus, offered: Filter, make: Make, key: str | None, linger: float, warm: int) -> None:
-        if not linger >= 0 or warm < 0:
-            raise ValueError(f"linger and warm are 0 or more, not {linger} seconds and {warm} events")
         self.filter = offered
         self._bus = bus
         self._make = make

@@ -94,11 +94,16 @@ class Line:
             end.refuse("bye", f"{self._session.name} is leaving")
             await end.over()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection, or one is being made."""
+        return self._keeper is not None and not self._keeper.done()
+
     def check(self, what: str) -> None:
         """Raise what ended the line, or that it was not opened."""
         if isinstance(self._error, TurnedAway):
             raise self._error
-        if self._keeper is None or self._keeper.done():
+        if not self.is_open:
             raise Disconnected(f"{what}: there is no connection; use the client in `async with`")
 
     def post(self, event: Event) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vestnik.client.notifications import Notification
 from vestnik.client.subscriptions import Subscription
+from vestnik.errors import WrongValue
 from vestnik.model.events import Event
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def reply_to(request: Event, answer: Event | Mapping[str, Any] | None) -> Event:
     """
     subject = request.extensions.get(REPLY_TO)
     if not isinstance(subject, str):
-        raise ValueError(f"event {request.id} of type {request.type} asks for no reply: it has no extension {REPLY_TO}")
+        raise WrongValue(
+            f"a reply is to an event with the extension {REPLY_TO}", request.id, "bus.request publishes such events"
+        )
     made = answer if isinstance(answer, Event) else Event(f"{request.type}.reply", dict(answer or {}))
     return made.replace(subject=subject, causes=[*made.causes, (request.source, request.id)])

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
+from vestnik.client.arguments import check_timeout
 from vestnik.client.notifications import Gap, Notification, Overflow, Waiting
 from vestnik.errors import Disconnected
 from vestnik.model.events import Event
@@ -50,6 +51,7 @@ class Subscription(AsyncIterator[Notification]):
 
     async def get(self, timeout: float | None = None) -> Notification:
         """The next notification; TimeoutError where none comes in so many seconds."""
+        check_timeout("the timeout of get", timeout)
         async with asyncio.timeout(timeout):
             try:
                 return await self.__anext__()

@@ -8,13 +8,14 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from vestnik.client.arguments import is_async
 from vestnik.client.connect import connect
 from vestnik.client.factories import Factory
 from vestnik.client.notifications import Notification, Overflow
 from vestnik.client.services import ServiceBus
 from vestnik.client.subscriptions import Subscription
 from vestnik.client.sync_services import SyncFactory, SyncMake, SyncView, SyncWanted, on_a_thread
-from vestnik.errors import Disconnected
+from vestnik.errors import Disconnected, WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.checking import Checking
@@ -140,8 +141,12 @@ class SyncBus:
     ) -> Callable[[SyncMake], SyncFactory]:
         """Decorates a function, which is run on a thread of its own."""
 
+        begin = self._bus.factory(offered, key=key, linger=linger, warm=warm)
+
         async def start(make: SyncMake) -> Factory:
-            made = self._bus.factory(offered, key=key, linger=linger, warm=warm)(on_a_thread(self, make))
+            if not callable(make) or is_async(make):
+                raise WrongType("a factory of connect_sync runs a plain function: def produce(producer): ...", make)
+            made = begin(on_a_thread(self, make))
             await made.ready()
             return made
 

@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Final, Self
 
+from vestnik.client.arguments import as_filter, check_number, check_seconds, check_text, check_timeout
 from vestnik.client.connect import default_url
 from vestnik.client.notifications import Notification
 from vestnik.errors import Unreachable
@@ -52,8 +53,12 @@ class History:
         tls_ca: Path | None = None,
         timeout: float = 10.0,
     ) -> None:
-        self.filter = ordinary(_filter(wanted))
-        ends = None if purge is None else ordinary(_filter(purge))
+        check_text("the name of a history", name)
+        check_number("the last of a history", last)
+        check_seconds("the age of a history", age)
+        check_timeout("the timeout of a history", timeout)
+        self.filter = ordinary(as_filter(wanted))
+        ends = None if purge is None else ordinary(as_filter(purge))
         self._asked = self.filter if ends is None else self.filter | ends
         self._bounds = Bounds(last=last, age=age, latest_by=latest_by, purge=ends)
         self._local = join if isinstance(join, LocalBus) else None
@@ -114,7 +119,3 @@ class History:
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
             raise Unreachable(self._at, f"no answer in {self._timeout:g} seconds") from None
-
-
-def _filter(given: Filter | str) -> Filter:
-    return Filter.parse(given) if isinstance(given, str) else given

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Self
 
+from vestnik.client.arguments import check_text
 from vestnik.client.services import ServiceBus
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
@@ -45,6 +45,8 @@ class LocalBus(ServiceBus):
         tls_key: Path | None = None,
         tls_ca: Path | None = None,
     ) -> None:
+        check_text("the name of a broker", broker)
+        check_text("the strategy of routing", routing)
         super().__init__(self._reach, HERE, name=name)
         neighbours: tuple[Address, ...] = () if join is None else (read_address(join),)
         settings = Settings(
@@ -66,10 +68,10 @@ class LocalBus(ServiceBus):
         """A new connection to its broker: the end of the other."""
         return pair(other, self._broker.host, ("a neighbour in this process", self._broker.settings.name))[0]
 
-    async def __aenter__(self) -> Self:
+    async def _open(self) -> None:
         await self._broker.__aenter__()
         try:
-            return await super().__aenter__()
+            await super()._open()
         except BaseException:
             await self._broker.__aexit__()
             raise

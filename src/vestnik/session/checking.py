@@ -7,6 +7,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from vestnik.errors import WrongType, WrongValue
+
 T0 = 20.0
 
 
@@ -36,7 +38,7 @@ class Adaptive(Strategy, frozen=True, tag="adaptive"):
     def __post_init__(self) -> None:
         _positive(self.first, self.delta)
         if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha is between 0 and 1, not {self.alpha}")
+            raise WrongValue("alpha is between 0 and 1", self.alpha)
 
     def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
         return interval + self.delta if lost == 0 else interval * (1 + self.alpha * lost) / (lost + 1)
@@ -51,7 +53,7 @@ class MultiplicativeDecrease(Strategy, frozen=True, tag="multiplicative-decrease
     def __post_init__(self) -> None:
         _positive(self.first)
         if not 0 < self.factor < 1:
-            raise ValueError(f"the factor is between 0 and 1, not {self.factor}")
+            raise WrongValue("the factor is between 0 and 1", self.factor)
 
     def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
         return interval * self.factor if lost else self.first
@@ -67,7 +69,7 @@ class RandomInterval(Strategy, frozen=True, tag="random"):
     def __post_init__(self) -> None:
         _positive(self.first, self.low)
         if self.low > self.high:
-            raise ValueError(f"the interval is from {self.low} to {self.high}, which is nothing")
+            raise WrongValue(f"an interval from {self.low} on ends behind that", self.high)
 
     def next(self, interval: float, lost: int, uniform: Callable[[float, float], float]) -> float:
         return uniform(self.low, self.high)
@@ -91,5 +93,7 @@ AnyChecking: TypeAlias = Adaptive | MultiplicativeDecrease | RandomInterval | Co
 
 def _positive(*intervals: float) -> None:
     for interval in intervals:
+        if not isinstance(interval, int | float):
+            raise WrongType("an interval is a number of seconds", interval)
         if not interval > 0:
-            raise ValueError(f"an interval is longer than nothing, not {interval}")
+            raise WrongValue("an interval is longer than nothing", interval)

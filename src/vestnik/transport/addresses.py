@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from vestnik.errors import InvalidAddress
+from vestnik.errors import InvalidAddress, WrongType
 
 PORT: Final = 8020
 SCHEME: Final = "vestnik"
@@ -31,6 +31,7 @@ def is_loopback(host: str) -> bool:
 
 def read_url(text: str) -> tuple[Address, bool]:
     """Where a broker is, and whether TLS is spoken there, which `vestniks://host:port` says."""
+    _check(text)
     scheme, apart, rest = text.partition("://")
     is_secure = bool(apart) and scheme.lower() == SECURE
     return read_address(rest if is_secure else text), is_secure
@@ -38,6 +39,7 @@ def read_url(text: str) -> tuple[Address, bool]:
 
 def read_address(text: str) -> Address:
     """The address in `host`, `host:port`, `[::1]:port` or `vestnik://host:port`; the port is 8020 unless given."""
+    _check(text)
     try:
         parts = urlsplit(text if "://" in text else f"{SCHEME}://{text}")
         port = parts.port if parts.port is not None else PORT
@@ -52,3 +54,8 @@ def read_address(text: str) -> Address:
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
         raise InvalidAddress(text, "it is not a host and a port")
     return Address(parts.hostname, port)
+
+
+def _check(text: str) -> None:
+    if not isinstance(text, str):
+        raise WrongType("the address of a broker is text, such as '127.0.0.1:8020'", text)

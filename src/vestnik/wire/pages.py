@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-from vestnik.errors import FilterTooComplex, InvalidEvent
+from vestnik.errors import FilterTooComplex, InvalidEvent, WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.frames import LARGEST, filter_size
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 def size_of(event: Event) -> int:
     """Its bytes; InvalidEvent where it is no event that can be published."""
     if not isinstance(event, Event):
-        raise TypeError(f"an Event is published, not {type(event).__name__}")
+        raise WrongType("an Event is published", event)
     size = len(pack(event))
     if size > LARGEST_EVENT:
         raise InvalidEvent(f"event {event.id} has {size:,} bytes; at most {LARGEST_EVENT:,} are published")

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from vestnik.errors import FilterError, WrongType, WrongValue
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import Path
 from vestnik.model.times import to_micros
@@ -15,7 +16,7 @@ from vestnik.model.times import to_micros
 class Replay(Struct, frozen=True, array_like=True):
     """The `last` so many, those `since` a time, the latest by the value of a path, or `all`; together, what all allow.
 
-    A time is an aware datetime, RFC 3339 text, or microseconds since 1970 UTC. ValueError where nothing is asked for.
+    A time is an aware datetime, RFC 3339 text, or microseconds since 1970 UTC. WrongValue where nothing is asked for.
     """
 
     last: int | None = None
@@ -24,18 +25,30 @@ class Replay(Struct, frozen=True, array_like=True):
     all: bool = False
 
     def __post_init__(self) -> None:
-        if self.last is not None and (isinstance(self.last, bool) or not self.last > 0):
-            raise ValueError(f"a replay is of the last 1 or more, not {self.last!r}")
+        if self.last is not None and (isinstance(self.last, bool) or not isinstance(self.last, int)):
+            raise WrongType("a replay is of the last so many, a whole number", self.last)
+        if self.last is not None and self.last < 1:
+            raise WrongValue("a replay is of the last 1 or more", self.last)
         if self.since is not None:
-            force_setattr(self, "since", to_micros(self.since))
+            force_setattr(self, "since", _micros(self.since))
         if self.latest_by is not None:
             self.key()
         if self.last is None and self.since is None and self.latest_by is None and not self.all:
-            raise ValueError("say what to replay: last=, since=, latest_by=, or all=True")
+            raise WrongValue("a replay asks for something", None, "say last=, since=, latest_by= or all=True")
 
     def key(self) -> Path:
-        """The path of which the latest of each value is wanted; FilterSyntaxError or ValueError where it is none."""
-        found = Filter.parse(f"{self.latest_by} IN ('x', 3)").region.boxes
+        """The path of which the latest of each value is wanted; WrongValue where it is none."""
+        try:
+            found = Filter.parse(f"{self.latest_by} IN ('x', 3)").region.boxes
+        except FilterError:
+            found = ()
         if len(found) != 1 or len(found[0].sets) != 1:
-            raise ValueError(f"{self.latest_by} is no path")
+            raise WrongValue("a key is the path of a value in events, such as symbol or order.id", self.latest_by)
         return found[0].sets[0][0]
+
+
+def _micros(since: Any) -> int:
+    try:
+        return to_micros(since)
+    except ValueError as error:
+        raise WrongValue("since is a time", since, str(error)) from None

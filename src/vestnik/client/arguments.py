@@ -1,0 +1,70 @@
+"""What programs hand over, checked where they do: what is of the wrong kind is said at once, and in their own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from inspect import iscoroutinefunction
+from typing import Any
+
+from vestnik.errors import WrongType, WrongValue
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.wire.pages import fitting
+
+
+def as_filter(given: Filter | str) -> Filter:
+    """What is wanted or offered; FilterTooComplex where it is too large to be sent."""
+    if not isinstance(given, Filter | str):
+        raise WrongType("a filter is a Filter or its text, such as 'price > 10'", given)
+    return fitting(Filter.parse(given) if isinstance(given, str) else given)
+
+
+def check_event(given: object, what: str) -> None:
+    if not isinstance(given, Event):
+        raise WrongType(what, given)
+
+
+def check_events(given: object) -> None:
+    if isinstance(given, Event):
+        raise WrongType("publish_many takes several events, such as a list", given, "publish takes one")
+    if not isinstance(given, Iterable):
+        raise WrongType("publish_many takes several events, such as a list", given)
+
+
+def check_text(what: str, given: str | None) -> None:
+    """None stands for what is so unless said otherwise."""
+    if given is not None and not isinstance(given, str):
+        raise WrongType(f"{what} is text", given)
+
+
+def check_timeout(what: str, given: float | None) -> None:
+    """None stands for as long as it takes; what is less than 0 is over."""
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float)):
+        raise WrongType(f"{what} is a number of seconds", given)
+
+
+def check_seconds(what: str, given: float | None) -> None:
+    """None stands for any number."""
+    check_timeout(what, given)
+    if given is not None and not given >= 0:
+        raise WrongValue(f"{what} is 0 seconds or more", given)
+
+
+def check_number(what: str, given: int | None, least: int = 1) -> None:
+    """None stands for any number."""
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise WrongType(f"{what} is a whole number", given)
+    if given < least:
+        raise WrongValue(f"{what} is {least} or more", given)
+
+
+def check_callable(what: str, given: Callable[..., Any] | None) -> None:
+    if given is not None and not callable(given):
+        raise WrongType(f"{what} is a function", given)
+
+
+def is_async(given: object) -> bool:
+    """Whether it is an async function, or an object that is called as one."""
+    return iscoroutinefunction(given) or iscoroutinefunction(getattr(given, "__call__", None))  # noqa: B004
