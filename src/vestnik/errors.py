@@ -36,6 +36,7 @@ Each carries its data as attributes and survives pickling.
 from __future__ import annotations
 
 from os import PathLike, fspath
+from typing import NamedTuple
 
 
 class VestnikError(Exception):
@@ -200,10 +201,18 @@ class Disconnected(VestnikError):
         super().__init__(what)
 
 
-class NotAccepted(VestnikError):
-    """A broker refused `what`: `reason`. Of several events, `refused` are those it refused, by id, each with why."""
+class RefusedEvent(NamedTuple):
+    """An event that a broker refused: its source and id, and why."""
 
-    def __init__(self, what: str, reason: str, refused: tuple[tuple[str, str], ...] = ()) -> None:
+    source: str
+    id: str
+    reason: str
+
+
+class NotAccepted(VestnikError):
+    """A broker refused `what`: `reason`. Of several events, `refused` are those that it refused, each with why."""
+
+    def __init__(self, what: str, reason: str, refused: tuple[RefusedEvent, ...] = ()) -> None:
         self.what = what
         self.reason = reason
         self.refused = refused

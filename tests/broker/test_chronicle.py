@@ -37,7 +37,7 @@ def test_the_oldest_are_forgotten_and_it_is_known_since_when(monkeypatch: pytest
 def test_what_was_refused_is_remembered_and_what_was_taken_once() -> None:
     known = Chronicle(now=0.0)
     good, bad = event(1), event(2)
-    append = Append("p", (good,), 1, (Refusal("e2", "no right"),))
+    append = Append("p", (good,), 1, (Refusal("e2", "no right", "s"),))
     known.note(Publish((good, bad), request=1), "p", [append], 1.0)
     known.note(Appended(append), "b", [], 1.0)
     assert [(s.fate, s.reason, s.sender) for s in known.sightings("e2")] == [("refused", "no right", "p")]

@@ -142,11 +142,22 @@ def test_a_broker_that_begins_anew_goes_on_where_it_was() -> None:
     assert again.publish("p", quote(5, "1")) == [], "it is known"
 
 
+def test_another_event_of_a_known_source_and_id_is_refused() -> None:
+    world = World()
+    (append, again) = [world.tell("p", Publish((event,), request=1))[0] for event in (quote(5), quote(5))]
+    assert isinstance(append, Append) and again == Append("p", (), 1), "it is the same, and known"
+    another = Append("p", (), 2, (Refusal("q", intake.ANOTHER, "nyse"),))
+    assert world.tell("p", Publish((quote(6),), request=2)) == [another]
+    assert World(stored=[append]).tell("p", Publish((quote(6),), request=2)) == [another], "and in its next life"
+    elsewhere = quote(6).replace(source="other")
+    assert world.tell("p", Publish((elsewhere,), request=3))[0].refused == ()  # type: ignore[union-attr]
+
+
 def test_what_waits_for_the_same_event_is_refused_with_it() -> None:
     broker = BrokerCore("b", Router(make_strategy("covering")))
     appends = [broker.handle(Publish((quote(5),), request=request), "c", 0.0)[0] for request in (1, 2)]
     answers = [broker.handle(NotAppended(append, "full"), "b", 0.0) for append in appends if isinstance(append, Append)]
-    assert answers == [[Send("c", Stored(1, (Refusal("q", "full"),)))], [Send("c", Refused(2, "full"))]]
+    assert answers == [[Send("c", Stored(1, (Refusal("q", "full", "nyse"),)))], [Send("c", Refused(2, "full"))]]
 
 
 def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:
@@ -329,7 +340,7 @@ def test_only_so_many_events_wait_for_their_time(monkeypatch: pytest.MonkeyPatch
     world.publish("p", later[0])
     (append, *_) = world.tell("p", Publish((*later[1:], quote(1, "now")), request=1))
     assert isinstance(append, Append) and [event.id for event in append.events] == ["1", "now"]
-    assert append.refused == (Refusal("2", "2 events wait for their time, and no more may"),)
+    assert append.refused == (Refusal("2", "2 events wait for their time, and no more may", "nyse"),)
 
 
 def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
@@ -365,12 +376,14 @@ def test_what_waits_outlives_a_crash() -> None:
 def test_publications_outside_of_what_was_advertised_are_refused() -> None:
     world = World(router=AdvertisingRouter)
     outside = "it is outside of what this client advertised"
-    refused = (Refusal("q", outside),)
+    refused = (Refusal("q", outside, "nyse"),)
     assert world.publish("p", quote(5)) == [Send("p", Stored(0, refused))], "even if nobody wants to know"
     world.tell("p", Advertise("a", ACME))
     assert isinstance(world.tell("p", Publish((quote(5),)))[0], Append)
     world.tell("p", Unadvertise("a"))
-    assert world.tell("p", Publish((quote(6, "r"),), request=1)) == [Append("p", (), 1, (Refusal("r", outside),))]
+    assert world.tell("p", Publish((quote(6, "r"),), request=1)) == [
+        Append("p", (), 1, (Refusal("r", outside, "nyse"),))
+    ]
     world.tell("p", Unadvertise("unknown"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import suppress
 
 import pytest
@@ -172,7 +173,7 @@ async def test_publications_outside_of_what_was_advertised_are_refused() -> None
         name = await p.advertise("type IS market.quote")
         await p.publish(quote(5))
         await p.unadvertise(name)
-        with pytest.raises(NotAccepted, match=r"1 of 1 events .* e2:"):
+        with pytest.raises(NotAccepted, match=r"1 of 1 events .* e2 of source local:"):
             await p.publish(quote(5, id="e2"))
 
 
@@ -182,7 +183,55 @@ async def test_who_publishes_at_once_with_others_is_answered_for_its_own_event()
         published = [p.publish(quote(price, id=f"e{price}")) for price in (20, 5, 30)]
         one, two, three = await asyncio.gather(*published, return_exceptions=True)
         assert one is None and three is None
-        assert isinstance(two, NotAccepted) and [id for id, _ in two.refused] == ["e5"]
+        assert isinstance(two, NotAccepted) and [one[:2] for one in two.refused] == [("local", "e5")]
+
+
+async def test_two_events_of_one_source_and_id_are_not_one(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("TRUE")
+        first, second = quote(1, id="e", source="s"), quote(2, id="e", source="s")
+        outcomes = await asyncio.gather(p.publish(first), p.publish(second), return_exceptions=True)
+        assert outcomes[0] is None and isinstance(outcomes[1], NotAccepted)
+        assert outcomes[1].refused[0][:2] == ("s", "e") and "an id of its own" in str(outcomes[1])
+        with pytest.raises(NotAccepted, match="1 of 2 events was refused: e of source s: another event"):
+            await p.publish_many([quote(3), second])
+        await p.publish(first)
+        await p.publish(second, durable=False)
+        await p.publish(quote(4))
+        assert await taken(subscription, 3) == [1, 3, 4]
+        await until(lambda: "1 of the events was refused: e of source s: another event" in caplog.text)
+
+
+async def test_what_is_no_longer_waited_for_is_published_once() -> None:
+    async with broker() as b:
+        listen = read_address(b.address)
+        p = await client(b)
+        event = quote(1)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await p.publish(event)
+    async with broker(listen=listen) as b, client(b) as c:
+        subscription = await c.subscribe("TRUE", replay=vestnik.Replay(all=True))
+        await p.publish(event)
+        await p.publish(quote(2))
+        assert await taken(subscription, 2) == [1, 2]
+        await p.close()
+
+
+async def test_without_async_it_is_waited_for_so_long() -> None:
+    def use(address: str, closed: threading.Event, away: threading.Event) -> None:
+        with vestnik.connect_sync(address) as bus:
+            closed.set()
+            away.wait(20)
+            with pytest.raises(TimeoutError):
+                bus.publish(quote(1), timeout=0.05)
+
+    closed, away = threading.Event(), threading.Event()
+    async with broker() as b:
+        using = asyncio.create_task(asyncio.to_thread(use, b.address, closed, away))
+        await until(closed.is_set)
+    away.set()
+    await using
 
 
 async def test_whoever_waits_when_a_client_leaves_is_told() -> None:

@@ -215,7 +215,7 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
     match message:
         case Publish():
             refused = [
-                r for effect in effects if isinstance(effect, Append) for r in effect.refused if r.id == event.id
+                r for effect in effects if isinstance(effect, Append) for r in effect.refused if (r.source, r.id) == key
             ]
             return seen._replace(fate="refused", reason=refused[0].reason) if refused else seen._replace(fate="taken")
         case NotAppended(what, reason):

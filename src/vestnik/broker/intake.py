@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from itertools import count
+from typing import Final
 
 from vestnik.broker.effects import Append, Appended, Effect, NotAppended, Send, Wake
 from vestnik.broker.streams import Acceptance
@@ -19,6 +20,8 @@ RETRY_AFTER = 1.0
 
 MOST_HELD = 100_000
 """Events that wait for their time."""
+
+ANOTHER: Final = "another event of this source and id was published before; give each event an id of its own"
 
 
 class Intake:
@@ -43,15 +46,18 @@ class Intake:
         for given in message.events:
             event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
             if not acceptance.is_new(event, answered=answered):
+                if acceptance.knows_another(event):
+                    refused.append(Refusal(event.id, ANOTHER, event.source))
                 continue
             unfit = self._unfit(event, client)
             if unfit:
                 acceptance.forget(event)
-                refused.append(Refusal(event.id, unfit))
+                refused.append(Refusal(event.id, unfit, event.source))
             elif event.not_before is not None and _release(event) > now:
                 if len(self._held) + len(taken) >= MOST_HELD:
                     acceptance.forget(event)
-                    refused.append(Refusal(event.id, f"{MOST_HELD:,} events wait for their time, and no more may"))
+                    reason = f"{MOST_HELD:,} events wait for their time, and no more may"
+                    refused.append(Refusal(event.id, reason, event.source))
                 else:
                     taken.append(event)
             else:
@@ -90,7 +96,7 @@ class Intake:
             return [Wake(now + RETRY_AFTER)]
         for event in what.events:
             self._acceptance.forget(event)
-        refused = [Refusal(event.id, message.reason) for event in what.events]
+        refused = [Refusal(event.id, message.reason, event.source) for event in what.events]
         return [Send(what.client, Stored(what.request, (*what.refused, *refused)))]
 
     def tick(self, now: float) -> list[Effect]:

@@ -62,7 +62,9 @@ class Rights(Struct, frozen=True, kw_only=True):
         inside = tuple([event for event in message.events if matches(event)])
         if len(inside) == len(message.events):
             return message
-        refused = [Refusal(event.id, self._why_not(event)) for event in message.events if not matches(event)]
+        refused = [
+            Refusal(event.id, self._why_not(event), event.source) for event in message.events if not matches(event)
+        ]
         return replace(message, events=inside, refused=(*message.refused, *refused))
 
     def _why_not(self, event: Event) -> str:

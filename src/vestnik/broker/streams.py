@@ -10,6 +10,9 @@ from vestnik.model.streams import STREAMS, WINDOW, Recent
 IDS = 16 * WINDOW
 """Of a source. A client has no more than WINDOW unanswered, and a source may have several."""
 
+CONTENTS = 5_000
+"""Of how many events that were answered for at least the content is known; at most of twice as many."""
+
 
 class _Stream:
     """The pair that events have in common, and the last seq that one was given."""
@@ -31,6 +34,7 @@ class Acceptance:
         self._broker = broker
         self._before = first - 1
         self._streams: dict[str, _Stream] = {}  # by source
+        self._contents: Recent[Pair, Event] = Recent(CONTENTS)
         self._ids: Recent[tuple[str, bool], OrderedDict[str, None]] = Recent(STREAMS)
 
     def is_new(self, event: Event, *, answered: bool = True) -> bool:
@@ -48,7 +52,14 @@ class Acceptance:
         if len(ids) > IDS:
             ids.popitem(last=False)
         self._ids.put((source, answered), ids)
+        if answered:
+            self._contents.put((source, id), event)
         return True
+
+    def knows_another(self, event: Event) -> bool:
+        """Whether what its source has published with this id is known, and is another event."""
+        known = self._contents.get((event.source, event.id))
+        return known is not None and known.replace(stream=None, seq=None) != event
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from vestnik.errors import NotAccepted
-from vestnik.model.events import Event
+from vestnik.errors import NotAccepted, RefusedEvent
+from vestnik.model.events import Event, Pair
 from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Done
 from vestnik.wire.frames import PIECE
+from vestnik.wire.messages import Refusal
 from vestnik.wire.pages import size_of
 
 TOGETHER: Final = WINDOW // 2
@@ -18,18 +19,24 @@ TOGETHER: Final = WINDOW // 2
 
 
 class Batch:
-    """Not more than TOGETHER events, and not more bytes than PIECE unless it is one event."""
+    """Not more than TOGETHER events, and not more bytes than PIECE unless it is one event.
+
+    None is there twice by its source and id, which is how a broker names those that it refuses.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         self._size = 0
+        self._pairs: set[Pair] = set()
 
     def takes(self, event: Event) -> bool:
         """Take an event, if there is room for it; InvalidEvent where there never is."""
         size = size_of(event)
-        if self.events and (len(self.events) == TOGETHER or self._size + size > PIECE):
+        pair = event.source, event.id
+        if self.events and (len(self.events) == TOGETHER or self._size + size > PIECE or pair in self._pairs):
             return False
+        self._pairs.add(pair)
         self.events.append(event)
         self._size += size
         return True
@@ -39,15 +46,19 @@ class Batch:
         done = await asyncio.shield(self.answer)
         if done.reason:
             raise NotAccepted("publication", done.reason)
-        ids = {event.id for event in events}
-        refused = tuple([(refusal.id, refusal.reason) for refusal in done.refused if refusal.id in ids])
+        pairs = {(event.source, event.id) for event in events}
+        refused = tuple([refused_event(one) for one in done.refused if (one.source, one.id) in pairs])
         if refused:
             raise not_accepted(refused, len(events))
 
 
-def not_accepted(refused: tuple[tuple[str, str], ...], count: int) -> NotAccepted:
+def refused_event(refusal: Refusal) -> RefusedEvent:
+    return RefusedEvent(refusal.source, refusal.id, refusal.reason)
+
+
+def not_accepted(refused: tuple[RefusedEvent, ...], count: int | str) -> NotAccepted:
     """That of so many events some are refused."""
-    reasons = "; ".join(f"{id}: {reason}" for id, reason in refused)
+    reasons = "; ".join(f"{id} of source {source}: {reason}" for source, id, reason in refused)
     return NotAccepted(f"{len(refused)} of {count} events", reasons, refused)
 
 

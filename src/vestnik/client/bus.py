@@ -19,11 +19,11 @@ from vestnik.client.arguments import (
     check_text,
     check_timeout,
 )
-from vestnik.client.batches import Batch, batches_of, not_accepted
+from vestnik.client.batches import Batch, batches_of, not_accepted, refused_event
 from vestnik.client.line import Dial, Line
 from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
 from vestnik.client.subscriptions import Subscription
-from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
+from vestnik.errors import Disconnected, NotAccepted, RefusedEvent, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
@@ -135,7 +135,14 @@ class Bus:
     # --- publishing ---
 
     async def publish(self, event: Event, *, durable: bool = True) -> None:
-        """Publish an event; with `durable`, return when the broker has stored it."""
+        """Publish an event; with `durable`, return when the broker has stored it.
+
+        That waits while there is no connection: `async with asyncio.timeout(5)` around it says for how long. What was
+        cancelled, by that or otherwise, may be published all the same, now or when there is a connection again. Who
+        has to know publishes the same event again: a broker that has it takes it no second time, and this returns.
+
+        NotAccepted where the broker refuses it; so it does with another event of the same source and id.
+        """
         if durable:
             self._line.check("publish")
             batch = self._batch
@@ -149,7 +156,10 @@ class Bus:
             await self._line.make_room()
 
     async def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
-        """Publish events in order. NotAccepted where the broker refuses some; the others are published."""
+        """Publish events in order. NotAccepted where the broker refuses some; the others are published.
+
+        Of what is cancelled all, some or none may be published; see `publish`.
+        """
         self._line.check("publish")
         check_events(events)
         if not durable:
@@ -165,7 +175,7 @@ class Bus:
         count = sum([len(batch.events) for batch in batches])
         answers = [batch.accepted(*batch.events) for batch in batches]
         outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        refused: list[tuple[str, str]] = []
+        refused: list[RefusedEvent] = []
         for outcome in outcomes:
             if isinstance(outcome, NotAccepted) and outcome.refused:
                 refused += outcome.refused
@@ -374,9 +384,12 @@ class Bus:
         return done
 
     def _answered(self, subject: Subject, done: Done) -> None:
+        """What is refused of publications for which nobody waits is logged."""
         answer = self._answers.pop(subject, None)
         if answer is not None and not answer.done():
             answer.set_result(done)
+        elif answer is None and done.refused:
+            LOG.warning("%s", not_accepted(tuple(map(refused_event, done.refused)), "the"))
 
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""

@@ -75,11 +75,12 @@ class SyncBus:
             raise Disconnected(UNOPENED)
         return self._opened
 
-    def publish(self, event: Event, *, durable: bool = True) -> None:
-        self.run(self._bus.publish(event, durable=durable))
+    def publish(self, event: Event, *, durable: bool = True, timeout: float | None = None) -> None:
+        """As `Bus.publish`. TimeoutError where it takes longer: it may be published all the same."""
+        self.run(self._bus.publish(event, durable=durable), timeout)
 
-    def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
-        self.run(self._bus.publish_many(events, durable=durable))
+    def publish_many(self, events: Iterable[Event], *, durable: bool = True, timeout: float | None = None) -> None:
+        self.run(self._bus.publish_many(events, durable=durable), timeout)
 
     def subscribe(
         self,
@@ -152,15 +153,15 @@ class SyncBus:
 
         return lambda make: SyncFactory(self, self.run(start(make)))
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do `work` on the thread of this client."""
+    def run(self, work: Coroutine[Any, Any, Result], timeout: float | None = None) -> Result:
+        """Do `work` on the thread of this client; TimeoutError where that takes longer."""
         if self._loop is None:
             work.close()
             raise Disconnected(UNOPENED)
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError(ON_ITS_OWN_THREAD)
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout), self._loop).result()
 
     async def _open(self) -> ServiceBus:
         return await self._make().__aenter__()

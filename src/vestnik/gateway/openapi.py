@@ -176,7 +176,9 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 published=_COUNT,
                 refused={
                     "type": "array",
-                    "items": _object(["index", "reason"], index=_COUNT, reason=_TEXT, id=_TEXT, where=_TEXT),
+                    "items": _object(
+                        ["index", "reason"], index=_COUNT, reason=_TEXT, id=_TEXT, source=_TEXT, where=_TEXT
+                    ),
                 },
             ),
             "Wanted": _object(["filter", "sink"], filter=_TEXT, sink=_TEXT, replay=_TEXT, token=_TEXT),

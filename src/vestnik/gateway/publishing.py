@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vestnik.client.bus import Bus
-from vestnik.errors import InvalidEvent, NotAccepted
+from vestnik.errors import InvalidEvent, NotAccepted, RefusedEvent
 from vestnik.gateway.answers import answer
 from vestnik.gateway.bodies import read_body, read_token
 from vestnik.gateway.http_events import Entry, read_events
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sessions import Sessions
-from vestnik.model.events import Event
+from vestnik.model.events import Event, Pair
 
 PARTLY: Final = 207
 
@@ -28,6 +28,7 @@ class Refused(Struct, frozen=True, omit_defaults=True):
     index: int
     reason: str
     id: str = ""
+    source: str = ""
     where: str = ""
 
 
@@ -50,20 +51,24 @@ async def publish(bus: Bus, entries: list[Entry], *, durable: bool = True) -> Ou
         try:
             await bus.publish_many([event for _, event in run], durable=durable)
         except NotAccepted as error:
-            places = {event.id: index for index, event in run}
-            refused += [Refused(places[id], reason, id) for id, reason in error.refused if id in places]
+            places = {(event.source, event.id): index for index, event in run}
+            whole = [RefusedEvent(*pair, error.reason) for pair in places]
+            refused += [
+                Refused(places[source, id], reason, id, source) for source, id, reason in error.refused or whole
+            ]
     refused.sort(key=lambda one: one.index)
     return Outcome(len(entries) - len(refused), tuple(refused))
 
 
 def _runs(events: Iterable[tuple[int, Event]]) -> Iterator[list[tuple[int, Event]]]:
-    """In pieces in which no id comes twice: a broker names what it refuses by its id."""
-    run: dict[str, tuple[int, Event]] = {}
+    """In pieces in which no event comes twice: a broker names what it refuses by its source and id."""
+    run: dict[Pair, tuple[int, Event]] = {}
     for index, event in events:
-        if event.id in run:
+        pair = event.source, event.id
+        if pair in run:
             yield list(run.values())
             run = {}
-        run[event.id] = index, event
+        run[pair] = index, event
     if run:
         yield list(run.values())
 

@@ -38,6 +38,7 @@ PART: Final = 1024 * 1024
 """Bytes of a message of what a neighbour wants or offers, unless it is a single change."""
 
 _LENGTH: Final = 4
+SOURCE, ID = 1, 2  # places in an event that is packed
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 
 
@@ -234,7 +235,7 @@ def _published(message: _Publish) -> Publish:
             packed = _decode_any(raw)
             events.append(unpack(packed))
         except _UNREADABLE as error:
-            refused.append(Refusal(_id_of(packed), str(error)))
+            refused.append(Refusal(_text_at(packed, ID), str(error), _text_at(packed, SOURCE)))
     return Publish(tuple(events), tuple(refused), request=message.request)
 
 
@@ -269,7 +270,7 @@ def _request_of(message: list[Any]) -> int:
     return 0
 
 
-def _id_of(packed: Any) -> str:
-    """The id of what is no event, if it has one."""
-    has_id = isinstance(packed, list) and len(packed) > 2 and isinstance(packed[2], str)
-    return packed[2] if has_id else ""
+def _text_at(packed: Any, place: int) -> str:
+    """The id or the source of what is no event, if it has one."""
+    has_text = isinstance(packed, list) and len(packed) > place and isinstance(packed[place], str)
+    return packed[place] if has_text else ""

@@ -26,10 +26,11 @@ class Interest(Struct, frozen=True, array_like=True):
 
 
 class Refusal(Struct, frozen=True, array_like=True):
-    """Why an event was not taken."""
+    """Why an event was not taken. Of what could not be read, the source or the id may be empty."""
 
     id: str
     reason: str
+    source: str = ""
 
 
 class Message(Struct, frozen=True, array_like=True):
