@@ -20,13 +20,13 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from benchmarks.report import Report, Row, Timing, measure, run
-from vestnik.journal import Entry, GroupCommit, Journal, Marks, Settings
+from vestnik.journal import Entry, GroupCommit, Journal, Register, Settings
 
 PAYLOAD = bytes(range(200))
 BATCH = 1_000
 IN_FLIGHT = 64
 REPEAT = 5
-LARGE = Settings(retain_size=1 << 40, held_size=1 << 40)
+LARGE = Settings(retain_size=1 << 40)
 
 
 @dataclass(frozen=True)
@@ -205,21 +205,21 @@ def _reopened(directory: str, last: int) -> int:
         return last
 
 
-def marking(report: Report, scale: Scale) -> None:
-    """Numbers of ten names that change all the time, with a sync now and then."""
+def registering(report: Report, scale: Scale) -> None:
+    """What is written under ten names changes all the time, with a sync now and then."""
 
-    def mark() -> int:
+    def change() -> int:
         with TemporaryDirectory() as directory:
-            marks = Marks.open(directory, fsync=False)
+            register = Register.open(directory, fsync=False)
             for number in range(scale.durable):
-                marks[f"link {number % 10}"] = number
+                register[b"name %d" % (number % 10)] = PAYLOAD
                 if number % BATCH == 0:
-                    marks.sync()
-            marks.close()
+                    register.sync()
+            register.close()
         return scale.durable
 
-    timing = measure(mark)
-    report.add(Row("marks", "changes", timing.median / scale.durable * 1e6, "us", spread=timing.spread))
+    timing = measure(change)
+    report.add(Row("register", "changes", timing.median / scale.durable * 1e6, "us", spread=timing.spread))
 
 
 SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
@@ -227,7 +227,7 @@ SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
     "read": reading,
     "durable": durable,
     "recovery": recovering,
-    "marks": marking,
+    "register": registering,
 }
 
 

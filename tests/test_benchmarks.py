@@ -78,7 +78,7 @@ def test_documents_are_of_the_size_claimed_and_rules_find_some_but_not_all() -> 
     [
         ("matching", {"stock-counts", "stock-pairs", "general", "range-only", "json", "single", "import"}),
         ("routing", {"simulation", "entries"}),
-        ("journal", {"append", "read", "durable", "recovery", "marks"}),
+        ("journal", {"append", "read", "durable", "recovery", "register"}),
         ("service", {"content", "one-to-one", "subscriptions", "durable", "stopped-consumer"}),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vestnik.journal import Cursor, Cut, Entry, Journal, Lost, Record, Settings
 
-SMALL = Settings(segment_size=200, retain_size=100_000, held_size=100_000, fsync=False)
+SMALL = Settings(segment_size=200, retain_size=100_000, fsync=False)
 """Segments of a few records, on a disk that never loses power."""
 
 

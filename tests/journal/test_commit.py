@@ -13,7 +13,7 @@ import pytest
 
 from journal.journals import entries
 from vestnik.errors import JournalFailed
-from vestnik.journal import GroupCommit, Journal, Marks
+from vestnik.journal import GroupCommit, Journal, Register
 
 
 class Disk:
@@ -174,14 +174,14 @@ def test_a_failed_sync_fails_all_who_wait_and_all_who_come(journal: Journal, dis
     run(journal, disk, play)
 
 
-def test_marks_are_committed_alike(tmp_path: Path) -> None:
+def test_a_register_is_committed_alike(tmp_path: Path) -> None:
     async def play() -> None:
-        marks = Marks.open(tmp_path)
-        commit = GroupCommit(marks)
-        marks["link"] = 5
-        await commit.committed(marks.last)
-        assert marks.committed == 1
+        register = Register.open(tmp_path)
+        commit = GroupCommit(register)
+        register[b"name"] = b"value"
+        await commit.committed(register.last)
+        assert register.committed == 1
         await commit.close()
-        marks.close()
+        register.close()
 
     asyncio.run(play())

@@ -42,14 +42,6 @@ def test_what_is_not_committed_replaces_nothing(tmp_path: Path) -> None:
         assert 20 in kept and set(filled_up) <= kept.keys()
 
 
-def test_what_is_held_back_stays(tmp_path: Path) -> None:
-    with filled(tmp_path, 30) as journal:
-        journal.sync()
-        journal.keep_from(11)
-        journal.compact(lambda record: "one key")
-        assert contents(journal.read()) == expected(11, 30)
-
-
 def test_a_reader_that_is_on_its_way_goes_on(tmp_path: Path) -> None:
     with filled(tmp_path, 60) as journal:
         journal.sync()

@@ -14,9 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from journal.journals import contents, crashed, files, missing, put, read_all
 from vestnik.journal import Entry, Journal, Record, Settings
 
-SETTINGS = Settings(
-    segment_size=150, retain_size=1_500, retain_count=30, retain_age=1_000, held_size=2_500, fsync=False
-)
+SETTINGS = Settings(segment_size=150, retain_size=1_500, retain_count=30, retain_age=1_000, fsync=False)
 ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2_000), st.binary(max_size=40)), max_size=6)
 
 
@@ -32,7 +30,6 @@ class JournalMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.lives = 0
         self.truth: dict[int, Entry] = {}
-        self.held: int | None = None
 
     @initialize()
     def start(self) -> None:
@@ -40,7 +37,6 @@ class JournalMachine(RuleBasedStateMachine):
 
     def open(self) -> None:
         self.journal = Journal.open(self.directory, SETTINGS)
-        self.journal.keep_from(self.held)
         self.durable = files(self.directory)
 
     @property
@@ -59,11 +55,8 @@ class JournalMachine(RuleBasedStateMachine):
         self.forget()
 
     def forget(self) -> None:
-        """What was dropped is from the front, and not what was held back while there was room."""
-        gone = [position for position in self.truth if position < self.journal.first]
-        if self.held is not None and any(position >= self.held for position in gone):
-            assert self.journal.size > SETTINGS.held_size - 3 * SETTINGS.segment_size
-        for position in gone:
+        """What was dropped is from the front."""
+        for position in [position for position in self.truth if position < self.journal.first]:
             del self.truth[position]
 
     @rule()
@@ -77,13 +70,7 @@ class JournalMachine(RuleBasedStateMachine):
         dropped = self.journal.retain(now)
         assert (dropped.last + 1 if dropped else before) == self.journal.first
         self.forget()
-        if self.held is None:
-            assert self.journal.size <= SETTINGS.retain_size + 6 * 70
-
-    @rule(back=st.none() | st.integers(0, 40))
-    def hold(self, back: int | None) -> None:
-        self.held = None if back is None else max(1, self.journal.last - back)
-        self.journal.keep_from(self.held)
+        assert self.journal.size <= SETTINGS.retain_size + 6 * 70
 
     @rule()
     def compact(self) -> None:
@@ -95,7 +82,6 @@ class JournalMachine(RuleBasedStateMachine):
         assert kept.items() <= self.truth.items()
         for position in self.truth.keys() - kept.keys():
             assert self.truth[position][0] != 0 and position < newest[self.truth[position][0]]
-            assert self.held is None or position < self.held
         self.truth = kept
         for name, data in files(self.directory).items():
             if data[:44] != before[name][:44]:

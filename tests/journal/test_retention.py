@@ -8,15 +8,12 @@ from journal.journals import contents, entries, expected, filled, missing, segme
 from vestnik.journal import Dropped, Journal, Settings
 
 
-def settings(
-    retain_size: int = 1_000, retain_count: int | None = None, retain_age: int | None = None, held_size: int = 3_000
-) -> Settings:
+def settings(retain_size: int = 1_000, retain_count: int | None = None, retain_age: int | None = None) -> Settings:
     return Settings(
         segment_size=200,
         retain_size=retain_size,
         retain_count=retain_count,
         retain_age=retain_age,
-        held_size=held_size,
         fsync=False,
     )
 
@@ -36,7 +33,7 @@ def test_no_more_than_the_cap_is_ever_kept(tmp_path: Path) -> None:
 
 
 def test_count(tmp_path: Path) -> None:
-    with Journal.open(tmp_path, settings(retain_size=100_000, held_size=100_000, retain_count=80)) as journal:
+    with Journal.open(tmp_path, settings(retain_size=100_000, retain_count=80)) as journal:
         for number in range(1, 200):
             journal.append(entries(number, number))
             kept = number - journal.first + 1
@@ -45,7 +42,7 @@ def test_count(tmp_path: Path) -> None:
 
 
 def test_age_is_that_of_the_newest_record_of_a_segment(tmp_path: Path) -> None:
-    with filled(tmp_path, 40, settings(retain_size=100_000, held_size=100_000, retain_age=8_000)) as journal:
+    with filled(tmp_path, 40, settings(retain_size=100_000, retain_age=8_000)) as journal:
         assert journal.retain(1_000) is None
         dropped = journal.retain(30_000)
         assert dropped and 22 - 5 <= dropped.last <= 22
@@ -54,27 +51,12 @@ def test_age_is_that_of_the_newest_record_of_a_segment(tmp_path: Path) -> None:
         assert journal.append(entries(41, 41)) == 41
 
 
-def test_what_is_held_back_stays_while_there_is_room(tmp_path: Path) -> None:
-    with filled(tmp_path, 10, settings()) as journal:
-        journal.keep_from(5)
-        held = [number for number in range(11, 150) if journal.append(entries(number, number)) and journal.first <= 5]
-        assert journal.size <= 3_000 + 44
-        assert len(held) > 30
-        dropped = journal.retain(0)
-        assert dropped and dropped.was_held
-        assert "though they were held back: there was no room for more" in str(dropped)
-        journal.keep_from(None)
-        journal.retain(0)
-        assert journal.size <= 1_000
-
-
-def test_opening_drops_nothing_before_the_owner_could_hold_it_back(tmp_path: Path) -> None:
-    filled(tmp_path, 40, settings(retain_size=100_000, held_size=100_000)).close()
+def test_opening_drops_nothing(tmp_path: Path) -> None:
+    filled(tmp_path, 40, settings(retain_size=100_000)).close()
     with Journal.open(tmp_path, settings()) as journal:
         assert journal.first == 1
-        journal.keep_from(20)
         journal.retain(0)
-        assert 1 < journal.first <= 20
+        assert journal.size <= 1_000
 
 
 def test_positions_go_on_after_everything_was_dropped(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from vestnik.journal.commit import GroupCommit
 from vestnik.journal.compaction import Compacted
 from vestnik.journal.cursor import Cursor
 from vestnik.journal.journal import Journal
-from vestnik.journal.marks import Marks
 from vestnik.journal.records import Entry, Record
+from vestnik.journal.register import Register
 from vestnik.journal.reports import Cut, Dropped, Lost, Recovery
 from vestnik.journal.settings import Settings
 
@@ -18,8 +18,8 @@ __all__ = [
     "GroupCommit",
     "Journal",
     "Lost",
-    "Marks",
     "Record",
     "Recovery",
+    "Register",
     "Settings",
 ]

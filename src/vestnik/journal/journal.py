@@ -42,7 +42,6 @@ class Journal:
         self._shelf = Shelf(found.segments)
         self._writer = Writer(directory, settings)
         self._syncing = Mutex()
-        self._held: int | None = None
         self._dropped: Dropped | None = None
         self._start()
 
@@ -156,13 +155,6 @@ class Journal:
 
     # dropping
 
-    def keep_from(self, position: int | None) -> None:
-        """Hold back from `position` on what retention or compaction would drop; None holds back nothing.
-
-        Beyond `held_size` bytes the oldest is dropped all the same.
-        """
-        self._held = position
-
     def retain(self, now: int) -> Dropped | None:
         """Drop the segments that are beyond what is retained at the time `now`.
 
@@ -173,7 +165,7 @@ class Journal:
             self._writer.check()
             if is_full(self._shelf.growing, self.settings, now):
                 self._roll()
-            self._drop(surplus(self._shelf.segments, self.settings, self._held, now))
+            self._drop(surplus(self._shelf.segments, self.settings, now))
             dropped, self._dropped = self._dropped, None
             return dropped
 
@@ -191,11 +183,10 @@ class Journal:
         time.
         """
         latest = newest(self.read(until=self.committed), key)
-        held = FOREVER if self._held is None else self._held
 
         def keep(record: Record) -> bool:
             name = key(record)
-            return name is None or record.position >= min(latest.get(name, 0), held)
+            return name is None or record.position >= latest.get(name, 0)
 
         return compact(self._shelf, self.settings, keep)
 
@@ -216,7 +207,7 @@ class Journal:
 
     def _roll(self) -> None:
         self._begin()
-        self._drop(surplus(self._shelf.segments, self.settings, self._held))
+        self._drop(surplus(self._shelf.segments, self.settings))
 
     def _drop(self, number: int) -> None:
         """Drop so many segments, the oldest first: a crash leaves no hole."""
@@ -226,5 +217,4 @@ class Journal:
         for segment in gone:
             self._writer.drop(segment.path)
         first = self._dropped.first if self._dropped else gone[0].first
-        was_held = self._held is not None and gone[-1].last >= self._held
-        self._dropped = Dropped(first, gone[-1].last, was_held or bool(self._dropped and self._dropped.was_held))
+        self._dropped = Dropped(first, gone[-1].last)

@@ -35,15 +35,13 @@ class Cut:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Retention has dropped the positions `first` to `last`; `was_held` where the owner still wanted some of them."""
+    """Retention has dropped the positions `first` to `last`."""
 
     first: int
     last: int
-    was_held: bool = False
 
     def __str__(self) -> str:
-        despite = ", though they were held back: there was no room for more" if self.was_held else ""
-        return f"{span(self.first, self.last)} were dropped{despite}"
+        return f"{span(self.first, self.last)} were dropped"
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,12 @@ def is_full(segment: Segment, settings: Settings, now: int | None = None) -> boo
     return segment.size >= settings.segment_size or by_count or by_age
 
 
-def surplus(segments: Sequence[Segment], settings: Settings, held: int | None, now: int | None = None) -> int:
-    """How many segments at the front are beyond what is retained; never the last one, which has room to grow.
-
-    From position `held` on nothing goes as long as there is room for what is held back.
-    """
+def surplus(segments: Sequence[Segment], settings: Settings, now: int | None = None) -> int:
+    """How many segments at the front are beyond what is retained; never the last one, which has room to grow."""
     size = sum(segment.size for segment in segments[:-1]) + settings.segment_size
     count = sum(segment.count for segment in segments)
     for number, segment in enumerate(segments[:-1]):
-        is_held = held is not None and segment.last >= held and size <= settings.held_size
-        if is_held or not _is_beyond(size, count, segment.latest, settings, now):
+        if not _is_beyond(size, count, segment.latest, settings, now):
             return number
         size -= segment.size
         count -= segment.count

@@ -16,7 +16,7 @@ class Settings:
 
     A segment is closed when it has `segment_size` bytes. The oldest segments are dropped when all together would have
     more than `retain_size` bytes or `retain_count` records, or when all in them is older than `retain_age`
-    microseconds. What the owner holds back is kept until there are `held_size` bytes. Without `fsync`, what is
+    microseconds. Without `fsync`, what is
     committed survives a crash of the process but not of the machine.
     """
 
@@ -24,14 +24,12 @@ class Settings:
     retain_size: int = GIB
     retain_count: int | None = None
     retain_age: int | None = None
-    held_size: int = 4 * GIB
     fsync: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("segment_size", "retain_size", "retain_count", "retain_age", "held_size"):
+        for name in ("segment_size", "retain_size", "retain_count", "retain_age"):
             _check_positive(name, getattr(self, name), name in ("retain_count", "retain_age"))
         _check_least("retain_size", self.retain_size, 2 * self.segment_size, "twice segment_size")
-        _check_least("held_size", self.held_size, self.retain_size, "retain_size")
         if not isinstance(self.fsync, bool):
             raise InvalidSetting("fsync", f"it is true or false, not {self.fsync!r}")
 

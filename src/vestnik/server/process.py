@@ -77,8 +77,9 @@ class Broker:
         stored: Iterable[Append] = ()
         if settings.data is not None:
             self._journal = _journal(settings.data, settings.retention(), settings.retain_latest_by)
-            if not self._journal.recovery.is_clean:
-                self._say(str(self._journal.recovery))
+            for recovery in self._journal.recoveries:
+                if not recovery.is_clean:
+                    self._say(str(recovery))
             stored = self._journal.stored()
             began = max(began, self._journal.latest + 1)  # also where the clock was put back
         if settings.trace is not None:

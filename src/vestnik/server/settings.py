@@ -87,7 +87,6 @@ class Settings(Struct, frozen=True, kw_only=True):
             retain_size=self.retain_size,
             retain_count=self.retain_count,
             retain_age=age,
-            held_size=max(4 * GIB, self.retain_size),
         )
 
     def _check_security(self) -> None:

@@ -15,9 +15,10 @@ from msgspec import Raw, msgpack
 from vestnik.broker.effects import Append
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
-from vestnik.journal import Entry, GroupCommit, Journal, Marks, Record, Settings
+from vestnik.journal import Entry, GroupCommit, Journal, Record, Settings
 from vestnik.model import spaces
-from vestnik.model.events import Event, Pair
+from vestnik.model.events import Event
+from vestnik.server.held import Held, Whole
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.replays import Replay
@@ -30,7 +31,6 @@ COMMIT_WITHIN: Final = 1.0
 """Seconds after which what nobody waits for is made durable."""
 RECENT: Final = 100_000
 """Records in which a broker that begins anew looks for what may be published again."""
-OLDEST: Final = "oldest"
 REMEMBERED: Final = 10_000
 """Events that a broker without a journal keeps."""
 
@@ -51,19 +51,17 @@ class JournalStore:
 
     def __init__(self, folder: Path, settings: Settings | None = None, latest_by: str | None = None) -> None:
         self._journal = Journal.open(folder, settings)
-        self._held = Held(folder.with_name("held"))
-        self._journal.keep_from(self._held.oldest)
-        self._commit = GroupCommit(self._journal)
+        self._held = Held(folder.with_name("held"), fsync=self._journal.settings.fsync)
+        self._commit = GroupCommit(Whole(self._journal, self._held))
+        self._leaving = GroupCommit(self._held)
         self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
         self._waiting: deque[int] = deque()  # the positions before what is
         self._later: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.recovery = self._journal.recovery
+        self.recoveries = self._journal.recovery, self._held.recovery
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
         self._retaining: asyncio.TimerHandle | None = None
-        if self._journal.settings.retain_age is not None or self._latest_by is not None:
-            self._retain()
 
     @property
     def position(self) -> int:
@@ -76,14 +74,19 @@ class JournalStore:
         return self._journal.latest
 
     def stored(self) -> Iterator[Append]:
-        """What was stored last, from the first on that has not come to its time."""
-        first = self._journal.last - RECENT if self._held.oldest is None else self._held.oldest - 1
-        for record in self._journal.read(max(0, min(first, self._journal.last - RECENT))):
+        """What is held, and then what was stored last: that may say what is held no more, so nothing is too old before.
+
+        A broker that begins anew goes through all of it.
+        """
+        yield from self._held.settled(self._recent())
+        if self._journal.settings.retain_age is not None or self._latest_by is not None:
+            self._retain()
+
+    def _recent(self) -> Iterator[Append]:
+        for record in self._journal.read(max(0, self._journal.last - RECENT)):
             if record.kind == TAKEN:
                 client, packed = msgpack.decode(record.payload)
-                event = unpack(packed)
-                self._held.note(event, record.position)
-                yield Append(client, (event,))
+                yield Append(client, (unpack(packed),))
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were."""
@@ -94,14 +97,14 @@ class JournalStore:
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
         before = sources.union([source for event in what.events for source, _ in event.causes])
-        waits = bool(what.request) or any(source in self._sources for source in before)
+        released = self._held.released(what.events)
+        waits = bool(what.request or released) or any(source in self._sources for source in before)
         last = self._journal.last
         try:
-            for number, event in enumerate(what.events, start=last + 1):
-                self._held.note(event, number)
-            self._journal.keep_from(self._held.oldest)
+            self._held.hold(what)
             position = self._journal.append(_entries(what))
         except JournalFailed as error:
+            self._held.drop([event for event in what.events if event.seq is None])
             done(what, str(error))
             return
         if not waits:
@@ -114,6 +117,9 @@ class JournalStore:
         def committed(failure: BaseException | None) -> None:
             self._sources -= Counter(sources)
             self._waiting.popleft()
+            if released and failure is None:
+                self._held.drop(released)
+                self._leaving.when_committed(self._held.last, lambda failure: None)
             done(what, "" if failure is None else str(failure))
 
         self._commit.when_committed(position, committed)
@@ -177,41 +183,10 @@ class JournalStore:
             if timer is not None:
                 timer.cancel()
         await self._commit.close()
+        await self._leaving.close()
         await asyncio.gather(*self._tasks)
         self._journal.close()
         self._held.close()
-
-
-class Held:
-    """Where in a journal the oldest event is that has not come to its time. It is on disk before the event is."""
-
-    def __init__(self, folder: Path) -> None:
-        self._marks = Marks.open(folder)
-        self._positions: dict[Pair, int] = {}  # in order
-
-    @property
-    def oldest(self) -> int | None:
-        return self._marks.get(OLDEST)
-
-    def note(self, event: Event, position: int) -> None:
-        """An event is stored: without a seq it waits, with one it waits no longer."""
-        if event.seq is None:
-            self._positions[event.source, event.id] = position
-        elif self._positions.pop((event.source, event.id), None) is None:
-            return
-        self._mark(next(iter(self._positions.values()), None))
-
-    def _mark(self, oldest: int | None) -> None:
-        before = self.oldest
-        if oldest is None:
-            self._marks.pop(OLDEST, None)
-        elif oldest != before:
-            self._marks[OLDEST] = oldest
-        if oldest is not None and (before is None or oldest < before):
-            self._marks.sync()
-
-    def close(self) -> None:
-        self._marks.close()
 
 
 class MemoryStore:

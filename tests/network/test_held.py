@@ -1,0 +1,150 @@
+"""What waits for its time outlives any crash, and does not keep the journal from being dropped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from network.worlds import until
+from vestnik import Event
+from vestnik.broker.effects import Append
+from vestnik.errors import JournalFailed
+from vestnik.journal import Entry, Journal, Settings
+from vestnik.server import store as stores
+from vestnik.server.store import JournalStore
+
+LATER = "2999-01-01T00:00:00Z"
+SMALL = Settings(segment_size=1_000, retain_size=4_000, fsync=False)
+AGED = Settings(segment_size=1_000, retain_size=4_000, retain_age=1, fsync=False)
+
+
+def held(id: str) -> Event:
+    return Event("t", {}, source="a", id=id, not_before=LATER)
+
+
+def passing(number: int) -> Event:
+    return Event("t", {}, source="x", id=str(number)).stamped(("b", "x"), number)
+
+
+async def put(store: JournalStore, *events: Event) -> None:
+    """Store, and wait for it."""
+    answers: list[str] = []
+    store.append(Append("c", events, 1), lambda what, failure: answers.append(failure))
+    await until(lambda: bool(answers))
+    assert answers == [""]
+
+
+def waiting(stored: Iterable[Event]) -> list[str]:
+    """What a broker that begins with this holds."""
+    found: dict[str, Event] = {}
+    for event in stored:
+        if event.seq is None:
+            found[event.id] = event
+        else:
+            found.pop(event.id, None)
+    return sorted(found)
+
+
+async def reopened(folder: Path, settings: Settings = SMALL) -> list[Event]:
+    """What the next life is given."""
+    store = JournalStore(folder / "journal", settings)
+    try:
+        return [event for what in store.stored() for event in what.events]
+    finally:
+        await store.close()
+
+
+async def test_what_waits_for_ages_keeps_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "RECENT", 10)
+    store = JournalStore(tmp_path / "journal", SMALL)
+    await put(store, held("ages"))
+    for number in range(1, 400, 10):
+        await put(store, *map(passing, range(number, number + 10)))
+    assert store._journal.first > 300, "it is dropped as if nothing was held"
+    await store.close()
+    stored = await reopened(tmp_path)
+    assert len(stored) == 1 + 10, "a broker that begins anew reads no more for it"
+    assert waiting(stored) == ["ages"]
+
+
+async def test_a_crash_while_a_broker_begins_loses_nothing_that_waits(tmp_path: Path) -> None:
+    folder = tmp_path / "now"
+    store = JournalStore(folder / "journal", SMALL)
+    await put(store, held("first"))
+    await put(store, held("first").stamped(("b", "a"), 1))
+    await put(store, held("second"))
+    await store.close()
+    begins = JournalStore(folder / "journal", SMALL)
+    crashes = [shutil.copytree(folder, tmp_path / f"crash {step}") for step, _ in enumerate(begins.stored())]
+    await begins.close()
+    assert len(crashes) >= 3
+    for crash in crashes:
+        assert waiting(await reopened(crash, AGED)) == ["second"], crash.name
+
+
+class Moment(NamedTuple):
+    """What a crash leaves, what was acknowledged and must be held then, what must not, and what may."""
+
+    folder: Path
+    held: frozenset[str]
+    released: frozenset[str]
+    releasing: frozenset[str]
+
+
+async def test_a_crash_between_any_two_writes_loses_nothing_and_holds_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "RECENT", 3)
+    moments: list[Moment] = []
+    known: set[str] = set()
+    released: set[str] = set()
+    releasing: set[str] = set()
+    folder, write = tmp_path / "now", Journal.append
+
+    def append(journal: Journal, entries: list[Entry]) -> int:
+        position = write(journal, entries)
+        crash = shutil.copytree(folder, tmp_path / f"crash {len(moments)}")
+        sets = known - released - releasing, released, releasing
+        moments.append(Moment(crash, *map(frozenset, sets)))
+        return position
+
+    monkeypatch.setattr(Journal, "append", append)
+    store = JournalStore(folder / "journal", SMALL)
+    for number in range(1, 13):
+        await put(store, held(str(number)))
+        known.add(str(number))
+        if number % 3 == 0:
+            releasing = {str(number - 1)}
+            await put(store, held(str(number - 1)).stamped(("b", "a"), number))
+            released, releasing = released | releasing, set()
+        await put(store, *map(passing, range(10 * number, 10 * number + 10)))
+    await store.close()
+    monkeypatch.setattr(Journal, "append", write)
+    assert len(moments) > 40 and any(moment.releasing for moment in moments)
+    for moment in moments:
+        first = await reopened(moment.folder, AGED)
+        found, numbered = set(waiting(first)), {event.id for event in first if event.seq is not None}
+        assert moment.held <= found, f"{moment.folder.name}: acknowledged, and lost"
+        assert not moment.released & found, f"{moment.folder.name}: released, and held again"
+        assert moment.releasing <= found ^ numbered, f"{moment.folder.name}: held or numbered, not both"
+        assert set(waiting(await reopened(moment.folder))) == found, "the next life knows the same"
+
+
+async def test_what_could_not_be_stored_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = JournalStore(tmp_path / "journal", SMALL)
+    write, answers = Journal.append, list[str]()
+
+    def append(journal: Journal, entries: list[Entry]) -> int:
+        if journal is store._journal:
+            raise JournalFailed(tmp_path, "write", "the disk is full")
+        return write(journal, entries)
+
+    monkeypatch.setattr(Journal, "append", append)
+    store.append(Append("c", (held("refused"),), 1), lambda what, failure: answers.append(failure))
+    await store.close()
+    assert "the disk is full" in answers[0]
+    assert await reopened(tmp_path) == []
