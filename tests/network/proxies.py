@@ -76,3 +76,53 @@ class LossyProxy:
                         await writer.drain()
         finally:
             writer.close()
+
+
+class HalfOpen:
+    """Carries bytes both ways. When it is cut, who connected sees the end of its connections; the broker does not."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = read_address(broker.address)
+        self._callers: list[asyncio.StreamWriter] = []
+        self._called: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in (*self._callers, *self._called):
+            writer.close()
+        await self._server.wait_closed()
+
+    @property
+    def address(self) -> str:
+        return str(Address(*self._server.sockets[0].getsockname()))
+
+    async def cut(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        for writer in self._callers:
+            writer.close()
+        self._callers.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_broker, to_broker = await asyncio.open_connection(*self._broker)
+        self._callers.append(writer)
+        self._called.append(to_broker)
+        self._tasks.add(asyncio.create_task(_carry(reader, to_broker)))
+        self._tasks.add(asyncio.create_task(_carry(from_broker, writer)))
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()

@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from network.proxies import HalfOpen
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Filter
 from vestnik.errors import InvalidSetting, TurnedAway, UnknownStrategy
+from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
 from vestnik.wire.frames import VERSION, Reader, frame
 from vestnik.wire.messages import (
@@ -122,6 +124,57 @@ async def test_two_brokers_of_one_name_are_not_in_one_network() -> None:
         again._say = said.append
         async with again:
             await until(lambda: any("b1 is connected already" in text for text in said))
+
+
+async def test_a_neighbour_that_lost_its_link_and_connects_again_takes_it_over_at_once() -> None:
+    """The other side has not noticed: it would do so when nothing was heard for long."""
+    async with broker("b1") as b1, HalfOpen(b1) as way:
+        joins = broker("b2", join=())
+        joins.settings = Settings(name="b2", listen=joins.settings.listen, join=(read_address(way.address),))
+        async with joins as b2, client(b1) as p, client(b2) as c:
+            subscription = await c.subscribe("price > 0", settled=True)
+            await p.publish(quote(1))
+            (before,) = [end for end, guest in b1.host._guests.items() if guest.is_broker]
+            await way.cut()
+            await p.publish(quote(2))
+            assert await taken(subscription, 2) == [1, 2]
+            (after,) = [end for end, guest in b1.host._guests.items() if guest.is_broker]
+            assert before is not after
+
+
+def said_by(name: str, life: int, *linked: str) -> bytes:
+    return frame(Hello(VERSION, name, is_broker=True, routing="merging", brokers=(name, *linked), life=life))
+
+
+async def test_only_the_same_life_of_a_neighbour_takes_over_and_only_if_it_knows_of_no_link() -> None:
+    async with broker() as b, client(b) as c:
+        await c.subscribe("price > 0")
+        first = asyncio.create_task(talk(b.address, said_by("x", 5)))
+        await until(lambda: "x" in b.host.core.surroundings.all())
+        for hello in (said_by("x", 6), said_by("x", 0), said_by("x", 5, "b"), frame(Hello(VERSION, "x"))):
+            (goodbye,) = await talk(b.address, hello)
+            assert isinstance(goodbye, Goodbye) and "x is connected already" in goodbye.reason
+        assert not first.done()
+        second = asyncio.create_task(talk(b.address, said_by("x", 5)))
+        *_, last = await first
+        assert last == Goodbye("taken-over", "x has connected again")
+        assert "x" in b.host.core.surroundings.all() and not second.done()
+    *_, last = await second
+    assert isinstance(last, Goodbye) and last.code == "shutdown"
+
+
+async def test_a_neighbour_that_is_not_there_gives_way_to_another_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.host.ANSWER_WITHIN", 0.05)
+    async with broker() as b, broker("there", (b,)) as there:
+        silent = asyncio.create_task(talk(b.address, said_by("x", 5)))
+        await until(lambda: {"x", "there"} <= b.host.core.surroundings.all())
+        for name in ("x", "there"):
+            await talk(b.address, said_by(name, 6))
+        *_, last = await silent
+        assert isinstance(last, Goodbye) and last.code == "silence"
+        assert [guest.name for guest in b.host.guests] == ["there"] and there.host.guests
+        welcome, *_ = await talk(b.address, said_by("x", 6), wait=False)
+        assert isinstance(welcome, Welcome)
 
 
 async def test_a_router_takes_no_clients() -> None:

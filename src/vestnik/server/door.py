@@ -20,11 +20,12 @@ from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, N
 
 
 class Guest(NamedTuple):
-    """Who is at the other end of a connection. Without an access file nobody has an identity."""
+    """Who is at the other end of a connection, brokers in which life. Without an access file nobody has an identity."""
 
     name: NodeId
     is_broker: bool
     identity: Identity | None = None
+    life: int = 0
 
 
 class Denied(NamedTuple):
@@ -54,7 +55,7 @@ class Door:
     def who(self, hello: Hello, certificates: Collection[str]) -> Guest | Denied:
         """Who has said Hello, and showed a certificate with these names."""
         if hello.is_broker:
-            return self.neighbour(hello.name, certificates)
+            return self.neighbour(hello.name, certificates, hello.life)
         unfit = unfit_name(hello.name)
         if unfit:
             return Denied("name", unfit)
@@ -70,18 +71,18 @@ class Door:
             return Denied("token", why)
         return Guest(f"{identity.name}{APART}{hello.name}", False, identity)
 
-    def neighbour(self, name: NodeId, certificates: Collection[str]) -> Guest | Denied:
+    def neighbour(self, name: NodeId, certificates: Collection[str], life: int = 0) -> Guest | Denied:
         """A broker that says so, or that was connected to."""
         unfit = unfit_name(name, within="broker")
         if unfit:
             return Denied("name", unfit)
         if self._access is None:
-            return Guest(name, True)
+            return Guest(name, True, life=life)
         identity = self._access.by_certificate(certificates)
         if identity is None or identity.name != name or not identity.rights.broker:
             shown = ", ".join(sorted(certificates)) or "none"
             return Denied("rights", f"{name} may not be a neighbour by its certificate ({shown})")
-        return Guest(name, True, identity)
+        return Guest(name, True, identity, life)
 
     def crowded(self, guest: Guest, inside: int) -> Denied | None:
         """Whether there is no room for one more, where so many are inside."""

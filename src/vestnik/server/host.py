@@ -6,6 +6,7 @@ Whoever connects says Hello first, and is then a client or a neighbour by its na
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -58,6 +59,8 @@ HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
 BEAT = 15.0
 """Seconds in which everybody has to be heard from."""
+ANSWER_WITHIN = 2.0
+"""Seconds in which a neighbour has to be heard from when somebody else comes by its name."""
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
 
@@ -109,7 +112,9 @@ class BrokerHost:
         self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
+        self._life = secrets.randbits(62) + 1
         self._quiet: set[End] = set()  # who was not heard since the last beat
+        self._doubted: set[End] = set()  # who was not heard since somebody came by its name
         self._pulse = self._loop.call_later(BEAT, self._beat)
         self.engine.start()
 
@@ -196,7 +201,7 @@ class BrokerHost:
         """Introduce this broker to one that it was connected to; when the connection is over, why."""
         over: asyncio.Future[Parting] = self._loop.create_future()
         self._greeted[end] = over
-        end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all())))
+        end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all()), self._life))
         end.flush()
         try:
             return await over
@@ -206,6 +211,7 @@ class BrokerHost:
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
         self._quiet.discard(end)
+        self._doubted.discard(end)
         self._is_receiving = True
         try:
             for message in messages:
@@ -220,6 +226,7 @@ class BrokerHost:
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
+        self._doubted.discard(end)
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
         if guest is not None:
@@ -270,13 +277,13 @@ class BrokerHost:
                 if isinstance(guest, Denied):
                     self._refuse(end, *guest)
                     return
-                end.send(Welcome(VERSION, self.name, self._store.is_durable))
+                end.send(Welcome(VERSION, self.name, self._store.is_durable, self._life if guest.is_broker else 0))
                 self._admit(end, guest)
             case Welcome(version=version, name=name) if end in self._greeted:
                 if version != VERSION or name == self.name or name in self._ends:
                     self._refuse(end, "name", f"{self.name} cannot be a neighbour of {name}, version {version}")
                     return
-                guest = self._door.neighbour(name, end.certificates)
+                guest = self._door.neighbour(name, end.certificates, message.life)
                 if isinstance(guest, Denied):
                     self._refuse(end, *guest)
                     return
@@ -312,10 +319,14 @@ class BrokerHost:
 
     def _unwanted(self, guest: Guest, hello: Hello) -> Denied | None:
         known = self._ends.get(guest.name)
-        is_known_broker = known is not None and self._guests[known].is_broker
+        before = None if known is None else self._guests[known]
         if guest.name == self.name:
             return Denied("name", f"this broker is called {self.name}; choose a name of your own")
-        if is_known_broker or (guest.is_broker and guest.name in self.core.clients):
+        is_taken = guest.is_broker and guest.name in self.core.clients
+        if known is not None and before is not None and before.is_broker:
+            is_taken = not self._is_known_again(before, guest, hello)
+            self._doubt(known)
+        if is_taken:
             return Denied("name", f"{guest.name} is connected already")
         if guest.is_broker and hello.routing != self._routing:
             return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}")
@@ -325,6 +336,22 @@ class BrokerHost:
         if not guest.is_broker and not self._takes_clients:
             return Denied("role", f"{self.name} takes no clients")
         return None if known is not None else self._door.crowded(guest, len(self._guests))
+
+    def _is_known_again(self, before: Guest, guest: Guest, hello: Hello) -> bool:
+        """Whether it is a neighbour that was here before, and does not know of its link any more."""
+        return guest.is_broker and guest.life == before.life != 0 and self.name not in hello.brokers
+
+    def _doubt(self, end: End) -> None:
+        """Somebody else comes by the name of a neighbour: it may have begun anew, or there are two of that name."""
+        if end not in self._doubted:
+            self._doubted.add(end)
+            end.send(Ping())
+            self._touched[end] = None
+            self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
+
+    def _doubted_for_long(self, end: End) -> None:
+        if end in self._doubted:
+            self._refuse(end, "silence", f"nothing was heard for {ANSWER_WITHIN:g} seconds")
 
     def _refuse(self, end: End, code: str, reason: str) -> None:
         end.refuse(code, reason)

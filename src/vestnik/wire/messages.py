@@ -41,7 +41,10 @@ class Message(Struct, frozen=True, array_like=True):
 
 
 class Hello(Message, frozen=True, tag=1):
-    """The first message: who speaks, in which version. A broker also says how it routes, and whom it is linked with."""
+    """The first message: who speaks, in which version. A broker also says how it routes, and whom it is linked with.
+
+    By its `life`, a number that no other has, it is known again when it connects again.
+    """
 
     version: int
     name: NodeId
@@ -49,14 +52,19 @@ class Hello(Message, frozen=True, tag=1):
     token: str = ""
     routing: str = ""
     brokers: tuple[NodeId, ...] = ()
+    life: int = 0
 
 
 class Welcome(Message, frozen=True, tag=2):
-    """The answer to Hello. `durable` says whether what is published here outlives a crash of the broker."""
+    """The answer to Hello; to a broker, with its own `life`.
+
+    `durable` says whether what is published here outlives a crash of the broker.
+    """
 
     version: int
     name: NodeId
     durable: bool = False
+    life: int = 0
 
 
 class Goodbye(Message, frozen=True, tag=3):
