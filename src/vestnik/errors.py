@@ -15,6 +15,7 @@ VestnikError
 ├── InvalidAccess            an access file that cannot be used: which, and why
 ├── Untrusted                a broker that did not prove who it is: where, and why
 ├── Unreachable              no broker answered: where, and why
+│   └── NoBroker             something else answered: where, and what it speaks
 ├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
 ├── Disconnected             there is no connection to a broker: what could not be done
 ├── NotAccepted              a broker refused what it was asked for: what, and why
@@ -181,6 +182,15 @@ class Unreachable(VestnikError):
         self.address = address
         self.reason = reason
         super().__init__(f"no broker at {address}: {reason}; is one running there? vestnik serve starts one")
+
+
+class NoBroker(Unreachable):
+    """What answers at `address` is no broker: `reason`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super(Unreachable, self).__init__(f"what answers at {address} is no broker: {reason}")
 
 
 class TurnedAway(VestnikError):

@@ -108,8 +108,8 @@ def test_who_waits_is_told_that_the_broker_is_away_and_back_and_what_is_lost() -
 
 
 def test_no_broker_is_said_soon() -> None:
-    command = [str(VESTNIK), "sub", "TRUE", "--url", "127.0.0.1:1"]
+    command = [str(VESTNIK), "sub", "TRUE", "--url", "127.0.0.1:1", "-W", "0.8"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
         assert running.stderr is not None
-        assert running.stderr.readline() == "vestnik: no broker at 127.0.0.1:1 yet\n"
-        running.terminate()
+        assert running.stderr.readline() == "vestnik: no broker at 127.0.0.1:1 yet; trying for 0.8 seconds\n"
+        assert running.wait(20) == 2 and running.stderr.read().startswith("vestnik: no broker at 127.0.0.1:1: Connect")

@@ -91,7 +91,7 @@ async def test_bytes_of_a_message_before_hello_and_after() -> None:
         assert goodbye.code == "frame" and "at most 4,000 are taken" in goodbye.reason
         with pytest.raises(TurnedAway, match=r"message of .* bytes; at most 4,000"):
             async with client(b) as c:
-                await c.publish_many([event, event])
+                await c.publish_many([event, event.replace(id="another")])
 
 
 async def test_subscriptions_and_advertisements_of_a_client() -> None:

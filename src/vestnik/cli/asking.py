@@ -16,7 +16,7 @@ from vestnik.client.connect import connect
 
 PATIENCE = 10.0
 """Seconds in which a broker has to answer."""
-SAY_AFTER = 1.0
+SAY_AFTER = 0.5
 """Seconds without a connection after which it is said that there is none yet."""
 
 LOOK_EVERY = 0.25
@@ -34,11 +34,12 @@ def broker_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @asynccontextmanager
-async def connected(url: str | None, name: str | None = None) -> AsyncIterator[Bus]:
-    """A client. While there is no connection, it is said."""
-    bus = connect(url, name=name)
+async def connected(url: str | None, name: str | None = None, timeout: float = PATIENCE) -> AsyncIterator[Bus]:
+    """A client. While there is no connection, it is said; Unreachable where there is none for `timeout` seconds."""
+    bus = connect(url, name=name, timeout=timeout)
     loop = asyncio.get_running_loop()
-    waiting = loop.call_later(SAY_AFTER, lambda: click.echo(f"vestnik: no broker at {bus.address} yet", err=True))
+    text = f"vestnik: no broker at {bus.address} yet; trying for {timeout:g} seconds"
+    waiting = loop.call_later(SAY_AFTER, lambda: click.echo(text, err=True))
     try:
         await bus.__aenter__()
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from vestnik.cli.asking import connected, url_option
+from vestnik.cli.asking import PATIENCE, connected, url_option
 from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.loops import run
 from vestnik.client.notifications import Notification
@@ -46,7 +46,12 @@ def read_replay(text: str) -> Replay:
 @click.option("--name", metavar="NAME", help="What the broker knows this client by.  [default: at random]")
 @click.option("--replay", metavar="WHAT", help="Past events first: all, last=N, since=TIME or latest_by=PATH.")
 @click.option("-c", "--count", type=click.IntRange(1), help="End after so many events.")
-@click.option("-W", "--wait", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
+@click.option(
+    "-W",
+    "--wait",
+    type=click.FloatRange(0, min_open=True),
+    help="End after so many seconds; also where there is no broker.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -71,7 +76,7 @@ async def _subscribe(
 ) -> tuple[int, bool]:
     """How many events came, and whether none is known to be lost."""
     end = None if wait is None else time.monotonic() + wait
-    async with connected(url, name) as bus:
+    async with connected(url, name, PATIENCE if wait is None else min(wait, PATIENCE)) as bus:
         subscription = await bus.subscribe(wanted, replay=replay)
         came, is_whole = 0, True
         while count is None or came < count:

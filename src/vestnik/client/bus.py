@@ -52,11 +52,17 @@ class Bus:
 
     `async with` leaves it at the end; who awaits it instead is to `close` it.
 
-    `address` is for people. The first connection must be there within `timeout` seconds.
+    `address` is for people. The first connection must be there within `timeout` seconds, where that is not None.
     """
 
     def __init__(
-        self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+        self,
+        dial: Dial,
+        address: str,
+        *,
+        name: str | None = None,
+        token: str | None = None,
+        timeout: float | None = 10.0,
     ) -> None:
         check_text("the name of a client", name)
         check_text("a token", token)

@@ -26,13 +26,16 @@ def connect(
     tls_ca: str | Path | None = None,
     tls_cert: str | Path | None = None,
     tls_key: str | Path | None = None,
-    timeout: float = 10.0,
+    timeout: float | None = 10.0,
 ) -> ServiceBus:
     """A client of the broker at `url`, for `async with`; what is left out is taken from the environment.
 
     The variables are VESTNIK_URL, VESTNIK_NAME, VESTNIK_TOKEN, and VESTNIK_CA, VESTNIK_CERT and VESTNIK_KEY, which are
     files; without any the broker is sought on this machine. `vestniks://` means TLS: the broker shows a certificate of
     the authority `tls_ca`, or of one that the system trusts. With `tls_cert` this client shows one, too.
+
+    Whoever enters it waits `timeout` seconds for the first connection, and with None as long as it takes; then it is
+    told Unreachable, with the address and what was tried last. A connection that is lost later is waited for.
     """
     address, is_secure = read_url(url or default_url())
     token = token or os.environ.get(TOKEN)

@@ -11,11 +11,12 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from vestnik.client.turns import Turns
-from vestnik.errors import Disconnected, TurnedAway, Unreachable, Untrusted, VestnikError
+from vestnik.errors import Disconnected, NoBroker, TurnedAway, Unreachable, Untrusted, VestnikError
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
 from vestnik.transport.ends import End, Receiver
+from vestnik.transport.foreign import FOREIGN
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
 from vestnik.wire.pages import size_of
@@ -65,19 +66,20 @@ class Line:
         self._is_full = False
         self._heard_at = 0.0
 
-    async def open(self, timeout: float) -> None:
+    async def open(self, timeout: float | None) -> None:
         """Connect; Unreachable where that takes longer than `timeout` seconds, TurnedAway where it is refused.
 
-        Untrusted where what answers is not the broker, by its certificate; later on this may change, and is waited for.
+        Untrusted where what answers is not the broker, by its certificate, and NoBroker where it is none by what it
+        says; later on this may change, and is waited for.
         """
         self._loop = asyncio.get_running_loop()
         self._keeper = self._loop.create_task(self._keep_connected())
         try:
             async with asyncio.timeout(timeout):
-                await self._until(lambda: self.is_up or isinstance(self._error, Untrusted))
+                await self._until(lambda: self.is_up or isinstance(self._error, Untrusted | NoBroker))
         except TimeoutError:
             raise self._error or Unreachable(self.address, f"no answer in {timeout:g} seconds") from None
-        if isinstance(self._error, Untrusted):
+        if self._error is not None:
             raise self._error
 
     async def close(self) -> None:
@@ -230,11 +232,11 @@ class Line:
             case _:
                 self.do(self._session.handle(message, time.time()))
 
-    def closed(self, end: End, reason: str) -> None:
+    def closed(self, end: End, reason: str, code: str = "") -> None:
         self._turns.finish(end)
         self._end, self.is_up, self._is_full = None, False, False
         self._posted.clear()
-        self._error = Unreachable(self.address, reason)
+        self._error = NoBroker(self.address, reason) if code == FOREIGN else Unreachable(self.address, reason)
         self._changed.set()
 
     def full(self, end: End) -> None:

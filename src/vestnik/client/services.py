@@ -36,7 +36,13 @@ class ServiceBus(Bus):
     """A client of one broker; see `Bus`."""
 
     def __init__(
-        self, dial: Dial, address: str, *, name: str | None = None, token: str | None = None, timeout: float = 10.0
+        self,
+        dial: Dial,
+        address: str,
+        *,
+        name: str | None = None,
+        token: str | None = None,
+        timeout: float | None = 10.0,
     ) -> None:
         super().__init__(dial, address, name=name, token=token, timeout=timeout)
         self._services: dict[int, Service] = {}  # by identity

@@ -243,7 +243,7 @@ def connect_sync(
     tls_ca: str | Path | None = None,
     tls_cert: str | Path | None = None,
     tls_key: str | Path | None = None,
-    timeout: float = 10.0,
+    timeout: float | None = 10.0,
 ) -> SyncBus:
     """A client of the broker at `url`, for `with`; what is left out is taken from the environment, as by `connect`."""
     return SyncBus(

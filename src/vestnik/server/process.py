@@ -28,13 +28,14 @@ from vestnik.server.tracing import TraceFile
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address
 from vestnik.transport.ends import End
+from vestnik.transport.foreign import FOREIGN
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import address, dial, listen
 
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
 
-FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame", "rights"})
+FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame", "rights", FOREIGN})
 """Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 

@@ -60,8 +60,8 @@ class Receiver(Protocol):
     def received(self, end: End, messages: Sequence[Message]) -> None:
         """These have arrived together."""
 
-    def closed(self, end: End, reason: str) -> None:
-        """The connection is over, and not by `close` of this end."""
+    def closed(self, end: End, reason: str, code: str = "") -> None:
+        """The connection is over, and not by `close` of this end; the reason in a word, if there is one for it."""
 
     def full(self, end: End) -> None:
         """The other end does not take as much as is sent."""

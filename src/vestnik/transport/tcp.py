@@ -9,6 +9,7 @@ from typing import cast
 from vestnik.errors import InvalidFrame
 from vestnik.model.parser import OUTSIDE, Limits
 from vestnik.transport.ends import End, Receiver
+from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
 from vestnik.transport.tls import names
 from vestnik.wire.frames import LARGEST, Reader, frame
@@ -30,6 +31,7 @@ class TcpEnd(End, asyncio.Protocol):
         self._receiver = receiver
         self._is_stranger = stranger
         self._reader = Reader(limits, largest)
+        self._first = b""  # what came first
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
         self._is_open = False
@@ -92,6 +94,7 @@ class TcpEnd(End, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         messages: list[Message] = []
         wrong = ""
+        self._first = self._first or data[:FIRST]
         try:
             for message in self._reader.read(data):
                 messages.append(message)
@@ -103,6 +106,16 @@ class TcpEnd(End, asyncio.Protocol):
         if messages and self._is_open:
             self._receiver.received(self, messages)
         if wrong and self._is_open:
+            self._misunderstood(wrong)
+
+    def _misunderstood(self, wrong: str) -> None:
+        """What came is no message. Who speaks something else is answered in its own way, where that is known."""
+        foreign = spoken(self._first)
+        if foreign and self._transport is not None:
+            self._transport.write(answer(self._first))
+            self.close()
+            self._receiver.closed(self, foreign, FOREIGN)
+        else:
             self.refuse("frame", wrong)
             self._receiver.closed(self, f"it sent no message: {wrong}")
 
