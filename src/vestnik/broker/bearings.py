@@ -24,10 +24,14 @@ class Bearings:
         self._next = FOREVER
 
     def seen(self, client: Client, subscription: Subscription) -> tuple[tuple[NodeId, int], ...]:
-        """What a client has seen that has all of a subscription; nothing while something is on its way to it."""
+        """What a client has seen that has all of a subscription; nothing while something is on its way to it.
+
+        Who is out of reach comes first, the longest before all: by that a broker it comes to knows whom to forget.
+        """
         if subscription.replaying or client.making_up:
             return ()
-        return tuple((self._surroundings.positions | subscription.lacks).items())
+        lacks = subscription.lacks
+        return tuple((lacks | self._surroundings.positions | lacks).items())
 
     def tell_soon(self, clients: Iterable[NodeId], now: float) -> list[Effect]:
         self._untold.update(clients)

@@ -122,7 +122,8 @@ class CatchUp:
         assert subscription is not None
         if subscription.lacks:
             lacking = [broker for broker in self._within_reach if broker in subscription.lacks]
-            return [effect for broker in lacking for effect in self._make_up(broker, [source])]
+            asking = [effect for broker in lacking for effect in self._make_up(broker, [source])]
+            return [*asking, *self._forget(source, subscription)]
         lost = [FORGOTTEN] if message.epoch else []
         wanted, replay = message.filter, message.replay
         if replay is None:
@@ -194,6 +195,7 @@ class CatchUp:
                 if broker not in subscription.lacks:
                     subscription.lacks[broker] = position
                     subscription.had |= {broker: had[broker]} if has_all else {}
+            effects += self._forget(source, subscription)
         for number in [number for number, asked in self._asked.items() if asked.broker in brokers]:
             asked = self._asked.pop(number)
             for asker in sorted(asked.askers) if asked.replays else ():
@@ -202,6 +204,18 @@ class CatchUp:
                     replaying.lost.append(f"{asked.broker}: it cannot be reached")
             effects += self._answered(number, asked, now)
         return effects
+
+    def _forget(self, source: Source, subscription: Subscription) -> list[Effect]:
+        """Who has been out of reach for the longest is not waited for where there are too many."""
+        client, lost = self._clients[source.node], subscription.forget(self._surroundings.positions)
+        if client.making_up is not None:
+            client.making_up.lost += [(subscription.epoch, reason) for reason in lost]
+            return []
+        if subscription.replaying is not None:
+            subscription.replaying.lost += lost
+            return []
+        gaps = [subscription.add(None, next(self._places), gap=reason) for reason in lost]
+        return _notify(source.node, client, gaps)
 
     def tick(self, now: float) -> list[Effect]:
         """Who does not answer for too long is not waited for: what it would have sent is lost."""

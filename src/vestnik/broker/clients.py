@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +17,8 @@ from vestnik.wire.pages import pages
 
 MOST_KEPT = 1_000_000
 """Notifications of a subscription."""
+MOST_AWAY = 1_000
+"""Brokers out of reach of which a subscription knows what it lacks: more than a network has."""
 
 
 def has_expired(event: Event, now: float) -> bool:
@@ -41,7 +43,7 @@ class Subscription:
     """A filter, whether it has a lease, its numbering, and the notifications that are kept.
 
     `lacks` are the brokers of which it may have missed something, with the position up to which it has not, and `had`
-    what it had of them by then.
+    what it had of them by then. Who is out of reach the longest comes first.
     """
 
     def __init__(self, message: Subscribe) -> None:
@@ -58,6 +60,18 @@ class Subscription:
     def is_without(self, taken: Taken, broker: NodeId) -> bool:
         """Whether it may have missed what a broker took, if it wants it."""
         return taken.position > self.lacks[broker] and not was_seen(taken.event, self.had.get(broker, {}))
+
+    def forget(self, within_reach: Container[NodeId]) -> list[str]:
+        """Of brokers out of reach, forget those beyond what may be known; what is to be said of each."""
+        if len(self.lacks) <= MOST_AWAY:
+            return []
+        away = [broker for broker in self.lacks if broker not in within_reach]
+        return [self._forgotten(broker) for broker in away[: max(0, len(away) - MOST_AWAY)]]
+
+    def _forgotten(self, broker: NodeId) -> str:
+        self.had.pop(broker, None)
+        since = f"it is out of reach, and so are {MOST_AWAY:,} that were within reach later"
+        return f"{broker}: {since}; what it took behind position {self.lacks.pop(broker):,} may be lost"
 
     def goes_on_with(self, message: Subscribe) -> bool:
         """Whether a client means this numbering: it knows it, or adopts whatever there is."""

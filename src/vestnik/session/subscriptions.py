@@ -73,9 +73,12 @@ class Subscription:
 
     @property
     def seen(self) -> dict[str, int]:
-        """The position of each broker up to which nothing it took is missing here."""
+        """The position of each broker up to which nothing it took is missing here.
+
+        The broker says all that it knows, with what it was told; of whom it says no more, it has said what is lost.
+        """
         if self._to_be_seen is not None and self.last >= self._to_be_seen.number:
-            self._seen |= self._to_be_seen.positions
+            self._seen = self._to_be_seen.positions
             self._to_be_seen = None
         return self._seen
 
@@ -85,7 +88,7 @@ class Subscription:
             self._to_be_seen = Seen(number, positions)
 
     def message(self, request: int) -> Subscribe:
-        seen = tuple(sorted(self.seen.items()))
+        seen = tuple(self.seen.items())
         last = self.taken if self.outlives else self.last
         terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, last, seen, self.settled, self.adopts
         return Subscribe(self.name, self.filter, *terms, request=request)
