@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from vestnik import Event, Filter
 from vestnik.broker import selection
@@ -94,6 +95,7 @@ REPLAYS = st.one_of(
     st.integers(1, 9).map(lambda last: Replay(last=last)),
     st.integers(0, 30).map(lambda since: Replay(since=since)),
     st.integers(1, 9).map(lambda last: Replay(last=last, latest_by="x")),
+    st.integers(1, 9).map(lambda most: Replay(since=5, most=most)),
 )
 
 
@@ -118,6 +120,7 @@ def test_pages_put_together_are_what_was_selected(
     for one in journal[max(recall.after, 0) :]:
         direct.take(one)
     assert [one for part in parts for one in part.taken] == direct.taken()
+    assert parts[-1].lost == direct.left_out
     assert all(len(part.taken) <= page and part.number == 7 for part in parts)
     assert all(one.after < other.after or other is parts[-1] for one, other in pairwise(parts))
 
@@ -134,3 +137,19 @@ def asked_to_the_end(recall: Recall, journal: list[Taken]) -> list[Recalled]:
         after = answer[-1].after
         if after >= len(journal):
             return parts
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4)), max_size=30),
+    REPLAYS,
+    st.integers(1, 9),
+)
+def test_what_is_left_out_is_counted(stored: list[tuple[int, int]], replay: Replay, most: int) -> None:
+    whole, bounded = [Selection((FILTERS[3],), structs.replace(replay, most=bound)) for bound in (None, most)]
+    for position, (time, x) in enumerate(stored, start=1):
+        whole.take(taken(0, position, time, x, []))
+        bounded.take(taken(0, position, time, x, []))
+    found = whole.taken()
+    assert bounded.taken() == found[-most:] and not whole.left_out
+    left = len(found) - most
+    assert bounded.left_out.split(" ")[0] == (str(left) if left > 0 else "")

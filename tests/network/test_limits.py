@@ -129,7 +129,23 @@ async def test_what_is_kept_and_what_is_replayed(tmp_path: Path) -> None:
         with pytest.raises(NotAccepted, match="the limit replay is 2"):
             await c.subscribe("price > 0", replay=Replay(last=3))
         subscription = await c.subscribe("price > 0", replay=Replay(all=True))
-        assert await taken(subscription, 2) == [2, 3], "the last that may be"
+        first, second = [await subscription.get(10) for _ in range(2)]
+        assert [n.event.data["price"] for n in (first, second)] == [2, 3], "the last that may be"
+        assert first.gap and "1 older one was left out: a replay is of 2 here" in str(first.gap)
+        assert not second.gap
+        view = await c.subscribe("price > 0", replay=Replay(latest_by="type"))
+        assert not (await view.get(10)).gap, "nothing is left out"
+
+
+async def test_a_fetch_says_what_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with broker(limits=Limits(replay=2), data=tmp_path) as b, client(b) as c:
+        await c.publish_many([quote(1), quote(2), quote(3), quote(4)])
+        found = await c.fetch("price > 0", limit=None, since="2020-01-01T00:00:00Z")
+        assert [event.data["price"] for event in found] == [3, 4]
+        assert "2 older ones were left out" in caplog.text
+        caplog.clear()
+        assert len(await c.fetch("price > 2", limit=None)) == 2
+        assert not caplog.text
 
 
 async def test_fetches_that_are_not_answered(tmp_path: Path) -> None:

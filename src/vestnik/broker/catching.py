@@ -27,11 +27,12 @@ class Replaying:
         self._found.setdefault(broker, []).extend(taken)
 
     def past(self, wanted: Filter) -> list[Event]:
-        """What is replayed."""
+        """What is replayed; what is left out is lost."""
         selection = Selection((wanted,), self._replay)
         for taken in merge(by_origin(self._found)):
             selection.take(taken)
         events = [taken.event for taken in selection.taken()]
+        self.lost += [selection.left_out] if selection.left_out else []
         return events if self.told is None else [event for event in events if not self.told.matches(event)]
 
 

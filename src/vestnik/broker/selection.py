@@ -20,14 +20,16 @@ UNASKED: Final = 8
 
 
 class Selection:
-    """Picks, of events that come in order, those that a replay is of."""
+    """Picks, of events that come in order, those that a replay is of, and says what it left out."""
 
     def __init__(self, filters: tuple[Filter, ...], replay: Replay) -> None:
         self._is_wanted = _any_of(filters)
         self._since = replay.since
         self._key = None if replay.latest_by is None else replay.key()
         self._latest: dict[Any, Taken] = {}
-        self._found: deque[Taken] = deque(maxlen=replay.last)
+        self._replay = replay
+        self._count = 0
+        self._found: deque[Taken] = deque(maxlen=replay.bound)
 
     def wants(self, taken: Taken) -> bool:
         """Whether it is one of them unless there are later ones. An event without a time has that of its taking."""
@@ -40,6 +42,7 @@ class Selection:
             return
         if self._key is None:
             self._found.append(taken)
+            self._count += 1
         else:
             value = key_of(taken.event, self._key)
             self._latest.pop(value, None)
@@ -48,6 +51,16 @@ class Selection:
     def taken(self) -> list[Taken]:
         self._found.extend(self._latest.values())
         return list(self._found)
+
+    @property
+    def left_out(self) -> str:
+        """What was asked for, and is more than there may be, in words."""
+        last, most = self._replay.last or sys.maxsize, self._replay.most or sys.maxsize
+        number = min(self._count + len(self._latest), last) - most
+        older = "1 older one was" if number == 1 else f"{number:,} older ones were"
+        return (
+            f"{older} left out: a replay is of {most:,} here at most, which is the limit replay" if number > 0 else ""
+        )
 
 
 def recollect(
@@ -61,7 +74,7 @@ def recollect(
     selection = Selection(recall.filters, recall.replay)
     at_once = UNASKED
     found: Iterable[Taken] = filter(selection.wants, stored)
-    if recall.replay.last is not None or recall.replay.latest_by is not None:
+    if recall.replay.bound is not None or recall.replay.latest_by is not None:
         for taken in stored:
             selection.take(taken)
         found, at_once = selection.taken(), sys.maxsize
@@ -70,7 +83,8 @@ def recollect(
         yield Recalled(recall.number, page, page[-1].position, upto, "" if more else lost(), more)
         if not more:
             return
-    yield Recalled(recall.number, (), upto, upto, lost())
+    missing = [reason for reason in (selection.left_out, lost()) if reason]
+    yield Recalled(recall.number, (), upto, upto, "; ".join(missing))
 
 
 def _any_of(filters: tuple[Filter, ...]) -> Callable[[Event], bool]:

@@ -134,15 +134,13 @@ class Door:
         return ""
 
     def _bounded(self, message: Subscribe | Fetch) -> Message:
-        """With a replay of no more than there may be: where no number is said, of the last so many."""
+        """With a replay of no more than there may be."""
         replay, most = message.replay, self.limits.replay
         if replay is None:
             return message
-        if replay.last is None:
-            return replace(message, replay=replace(replay, last=most))
-        if replay.last > most:
+        if replay.last is not None and replay.last > most:
             return _refused(message, f"a replay of {replay.last:,} events; the limit replay is {most:,}")
-        return message
+        return replace(message, replay=replace(replay, most=min(replay.most or most, most)))
 
 
 def _refused(message: Subscribe | Advertise | Fetch, reason: str) -> Malformed:

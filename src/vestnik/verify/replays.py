@@ -58,7 +58,7 @@ def _begun(history: History, connections: Connections, span: Span) -> Begun | No
         for record in history.records[span.start : due]
         if isinstance(record, Notified) and record.client == span.client and span.name in dict(record.numbers)
     ]
-    return Begun(span, subscribed.replay.last, due, handed)
+    return Begun(span, subscribed.replay.bound, due, handed)
 
 
 def _in_order(history: History, begun: Begun) -> Iterator[Violation]:

@@ -17,24 +17,33 @@ class Replay(Struct, frozen=True, array_like=True):
     """The `last` so many, those `since` a time, the latest by the value of a path, or `all`; together, what all allow.
 
     A time is an aware datetime, RFC 3339 text, or microseconds since 1970 UTC. WrongValue where nothing is asked for.
+    Where that is more than so many at `most`, a gap says how many older ones were left out; a broker that bounds what
+    it replays sets it.
     """
 
     last: int | None = None
     since: Any = None
     latest_by: str | None = None
     all: bool = False
+    most: int | None = None
 
     def __post_init__(self) -> None:
-        if self.last is not None and (isinstance(self.last, bool) or not isinstance(self.last, int)):
-            raise WrongType("a replay is of the last so many, a whole number", self.last)
-        if self.last is not None and self.last < 1:
-            raise WrongValue("a replay is of the last 1 or more", self.last)
+        for number in (self.last, self.most):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+                raise WrongType("a replay is of the last so many, a whole number", number)
+            if number is not None and number < 1:
+                raise WrongValue("a replay is of the last 1 or more", number)
         if self.since is not None:
             force_setattr(self, "since", _micros(self.since))
         if self.latest_by is not None:
             self.key()
         if self.last is None and self.since is None and self.latest_by is None and not self.all:
             raise WrongValue("a replay asks for something", None, "say last=, since=, latest_by= or all=True")
+
+    @property
+    def bound(self) -> int | None:
+        """How many there are to be, if so many are found."""
+        return min([number for number in (self.last, self.most) if number is not None], default=None)
 
     def key(self) -> Path:
         """The path of which the latest of each value is wanted; WrongValue where it is none."""
