@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vestnik.cli import main
+from vestnik.client.connect import connect
 
 
 def show(*options: str, **environment: str) -> Result:
@@ -66,12 +67,24 @@ def test_people_read_a_table() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lissen = 1", "known are name, listen, join"),
-        ("lease = 'x'", "lease: Expected `float`, got `str`"),
-        ("listen = 8021", "listen: Expected text such as '127.0.0.1:8020', got 8021"),
-        ("join = ['8021']", "it is a port without a host"),
+        ("lissen = 1", "has lissen, which is no setting; did you mean listen?"),
+        ("xyz = 1", "known are name, listen, join"),
+        ("lease = 'x'", "lease: is a number, not 'x', in "),
+        ("listen = 8021", "listen: is an address such as '127.0.0.1:8020', not 8021, in "),
+        ("join = ['8021']", "join: '8021' is no address: it is a port without a host"),
+        ("join = '127.0.0.1:1'", "join: is a list of addresses such as ['127.0.0.1:8020'], not '127.0.0.1:1', in "),
+        ("listen = 'here:there'", "its port is no number up to 65535"),
+        ("retain_size = 'big'", "retain_size: is a whole number, not 'big', in "),
+        ("data = 5", "data: is the path of a file or folder, not 5, in "),
+        ("advertisements = 'yes'", "advertisements: is true or false, not 'yes', in "),
+        ("origin = 'x'", "origin: is a list of texts, not 'x', in "),
+        ("name = 5", "name: is text, not 5, in "),
+        ("limits = 5", "limits: is a table, such as [limits]"),
+        ("[limits]\nconections = 5", "limits: there is none called conections; did you mean connections?"),
+        ("[limits]\nconnections = 'x'", "limits.connections: is a number from 1 on, not 'x'"),
+        ("listen = '127.0.0.1:80'\nhttp = '127.0.0.1:80'", "its gateway needs a port of its own"),
         ("x = = 1", "is no TOML"),
-        ("sweep = 100", "must be longer than sweep"),
+        ("sweep = 100", "is 60 seconds, and has to be longer than sweep, which is 100"),
         ("routing = 'magic'", "no routing strategy called 'magic'"),
     ],
 )
@@ -82,7 +95,7 @@ def test_a_file_that_means_nothing(tmp_path: Path, text: str, said: str) -> None
 
 
 def test_other_values_that_mean_nothing(tmp_path: Path) -> None:
-    assert "neither true nor false" in show(VESTNIK_ADVERTISEMENTS="maybe").stderr
+    assert "is true or false, not 'maybe', in VESTNIK_ADVERTISEMENTS" in show(VESTNIK_ADVERTISEMENTS="maybe").stderr
     assert "in VESTNIK_LEASE" in show(VESTNIK_LEASE="long").stderr
     assert "cannot be read" in show("--config", str(tmp_path / "none.toml")).stderr
     assert "port without a host" in show("--listen", "8021").stderr
@@ -101,3 +114,18 @@ def test_security_and_limits_are_settings(tmp_path: Path) -> None:
     path.write_text("[limits]\nmany = 1\n")
     wrong = show("--config", str(path))
     assert wrong.exit_code == 2 and "many" in wrong.stderr
+
+
+def test_variables_that_are_misspelt() -> None:
+    said = show(VESTNIK_LISTN="127.0.0.1:1", VESTNIK_SERVICE_HOST="10.0.0.1", VESTNIK_TLS_CERT="").stderr
+    assert said == "vestnik: the variable VESTNIK_LISTN means nothing; did you mean VESTNIK_LISTEN?\n"
+    assert "did you mean VESTNIK_URL?" in show(VESTNIK_ULR="x").stderr
+
+
+def test_variables_of_clients_that_are_misspelt(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("VESTNIK_TOKN", "x")
+    monkeypatch.setenv("VESTNIK_TLS_CERT", "x")
+    connect("127.0.0.1:1")
+    assert caplog.messages == ["the variable VESTNIK_TOKN means nothing; did you mean VESTNIK_TOKEN?"]

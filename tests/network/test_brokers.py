@@ -107,7 +107,7 @@ async def test_a_join_that_would_close_a_cycle_is_refused() -> None:
         fourth = broker("b4", (b3, b1))
         fourth._say = said.append
         async with fourth:
-            await until(lambda: any("would close a cycle" in text for text in said))
+            await until(lambda: any("b4 reaches b1 already; leave it out" in text for text in said))
             await until(lambda: len(fourth.host.guests) == 1)
             async with client(fourth) as p, client(b1) as c:
                 subscription = await c.subscribe("price > 0")
@@ -191,7 +191,6 @@ STRANGERS = {
     "no name": (frame(Hello(VERSION, "")), "name"),
     "the broker's name": (frame(Hello(VERSION, "b")), "name"),
     "another routing": (frame(Hello(VERSION, "x", is_broker=True, routing="magic")), "routing"),
-    "HTTP": (b"GET / HTTP/1.1\r\n\r\n", "frame"),
     "too large": (b"\xff" * 100, "frame"),
     "garbage": (b"\x00\x00\x00\x05abcde", "frame"),
     "nothing": (b"\x00\x00\x00\x00", "frame"),

@@ -141,7 +141,7 @@ async def test_a_publication_outside_of_the_right_is_refused_by_its_id(access: P
         with pytest.raises(NotAccepted, match="2 of 4 events") as refused:
             await feed.publish_many(events)
         assert "e2 of source other: there is no right to publish it: that needs source = 'feed'" in refused.value.reason
-        assert "e3: there is no right to publish it: that needs type IS market" in refused.value.reason
+        assert "e3 of source feed: there is no right to publish it: that needs type IS market" in refused.value.reason
         assert await taken(subscription, 2) == [1, 4]
         with pytest.raises(NotAccepted, match="no right to subscribe it: nothing is allowed"):
             await feed.subscribe("price > 0")

@@ -78,6 +78,8 @@ def test_all_brokers_are_watched_and_linked() -> None:
         assert "passed/s" in table and "b2" in table and "\x1b" not in table
         ended = vestnik("link", "remove", one, "--url", two)
         assert ended.stderr == f"b2 ends the link to {one}\n"
+        again = vestnik("link", "remove", one, "--url", two)
+        assert again.returncode == 2 and "b2 made no such link" in again.stderr
         assert vestnik("history", "--to", "b9", "--url", one).returncode == 2
 
 

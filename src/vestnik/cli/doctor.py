@@ -18,7 +18,8 @@ import click
 from vestnik import __version__
 from vestnik.cli.loops import run
 from vestnik.cli.outputs import echo_json
-from vestnik.client.connect import URL, connect
+from vestnik.client.connect import connect
+from vestnik.client.environment import URL
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.transport.addresses import Address, read_address
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from vestnik.server.configuration import PREFIX, Found, gather
+from vestnik.client.environment import VARIABLES, misspelt
+from vestnik.server.configuration import PREFIX, Found, gather, known
 from vestnik.server.limits import Limits, read_limits
 from vestnik.server.settings import ROLES
 from vestnik.transport.addresses import Address, read_address
@@ -73,6 +74,8 @@ def found_settings(config: Path | None, given: dict[str, Any]) -> dict[str, Foun
         flags["join"] = tuple(dict.fromkeys(map(read_address, flags["join"])))
     if "limits" in flags:
         flags["limits"] = read_limits(flags["limits"])
+    for said in misspelt(os.environ, [*(f"{PREFIX}{name.upper()}" for name in known()), CONFIG, *VARIABLES]):
+        click.echo(f"vestnik: {said}", err=True)
     return gather(flags, os.environ, file, name=f"broker-{secrets.token_hex(4)}")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Final
 
+from vestnik.client.environment import CA, CERT, KEY, NAME, TOKEN, URL, VARIABLES, misspelt
 from vestnik.client.services import ServiceBus
 from vestnik.errors import InvalidSetting, WrongType
 from vestnik.transport import tls
@@ -13,8 +15,7 @@ from vestnik.transport.addresses import is_loopback, read_url
 from vestnik.transport.ends import End, Receiver
 from vestnik.transport.tcp import dial
 
-URL, NAME, TOKEN = "VESTNIK_URL", "VESTNIK_NAME", "VESTNIK_TOKEN"
-CA, CERT, KEY = "VESTNIK_CA", "VESTNIK_CERT", "VESTNIK_KEY"
+LOG: Final = logging.getLogger("vestnik")
 DEFAULT_URL: Final = "vestnik://127.0.0.1:8020"
 
 
@@ -37,7 +38,9 @@ def connect(
     Whoever enters it waits `timeout` seconds for the first connection, and with None as long as it takes; then it is
     told Unreachable, with the address and what was tried last. A connection that is lost later is waited for.
     """
-    address, is_secure = read_url(url or default_url())
+    for said in misspelt(os.environ, VARIABLES):
+        LOG.warning("%s", said)
+    address, is_secure = read_url(default_url() if url is None or url == "" else url)
     token = token or os.environ.get(TOKEN)
     if not is_secure:
         if tls_ca or tls_cert or tls_key:

@@ -50,7 +50,8 @@ class Access(Struct, frozen=True):
         except OSError as error:
             raise InvalidAccess(path, error.strerror or str(error)) from None
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InvalidAccess(path, f"it is no TOML: {error}") from None
+            hint = "; an identity has one table, with all its hashes in the list tokens"
+            raise InvalidAccess(path, f"it is no TOML: {error}{hint if 'twice' in str(error) else ''}") from None
         except InvalidAccess as error:
             raise InvalidAccess(path, error.reason) from None
 

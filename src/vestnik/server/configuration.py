@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
-from vestnik.errors import InvalidSetting
-from vestnik.server.limits import Limits, read_limits
+from vestnik.errors import InvalidAddress, InvalidSetting
+from vestnik.model.nearest import meant
+from vestnik.server.limits import Limits, limits_of, read_limits
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
 
@@ -70,15 +71,14 @@ def read_file(file: Path) -> dict[str, Any]:
     kinds = known()
     unknown = [name for name in given if name not in kinds]
     if unknown:
-        raise InvalidSetting("config", f"{file} has {', '.join(unknown)}; known are {', '.join(kinds)}")
+        raise InvalidSetting("config", f"{file} has {unknown[0]}, which is no setting{meant(unknown[0], kinds)}")
     return {name: _of_file(name, kinds[name], value, file) for name, value in given.items()}
 
 
 def _of_file(name: str, kind: Any, value: Any, file: Path) -> Any:
-    try:
-        found = msgspec.convert(_addresses(kind, value), kind, dec_hook=_read)
-    except msgspec.ValidationError as error:
-        raise InvalidSetting(name, f"{error}, in {file}") from None
+    if kind is Limits:
+        return limits_of(value)
+    found = _converted(name, kind, value, str(file), strict=True)
     return file.parent / found if isinstance(found, Path) else found
 
 
@@ -89,14 +89,39 @@ def _of_text(name: str, kind: Any, text: str, where: str) -> Any:
         return read_limits([part.strip() for part in text.split(",")])
     if kind is bool:
         if text.lower() not in (*YES, *NO):
-            raise InvalidSetting(name, f"{where} is {text!r}, and neither true nor false")
+            raise InvalidSetting(name, f"is true or false, not {text!r}, in {where}")
         value = text.lower() in YES
     elif getattr(kind, "__origin__", None) is tuple:
         value = [part.strip() for part in text.split(",") if part.strip()]
+    return _converted(name, kind, value, where, strict=False)
+
+
+def _converted(name: str, kind: Any, value: Any, where: str, *, strict: bool) -> Any:
     try:
-        return msgspec.convert(_addresses(kind, value), kind, strict=False, dec_hook=_read)
-    except msgspec.ValidationError as error:
+        return msgspec.convert(_addresses(kind, value), kind, strict=strict, dec_hook=_read)
+    except InvalidAddress as error:
         raise InvalidSetting(name, f"{error}, in {where}") from None
+    except msgspec.ValidationError:
+        raise InvalidSetting(name, f"is {_meaning(kind)}, not {value!r}, in {where}") from None
+
+
+def _meaning(kind: Any) -> str:
+    """What a value of a kind is, for people."""
+    texts: dict[Any, str] = {
+        str: "text",
+        str | None: "text",
+        int: "a whole number",
+        int | None: "a whole number",
+        float: "a number",
+        float | None: "a number",
+        bool: "true or false",
+        Path | None: "the path of a file or folder",
+        Address: "an address such as '127.0.0.1:8020'",
+        Address | None: "an address such as '127.0.0.1:8020'",
+        tuple[str, ...]: "a list of texts",
+        tuple[Address, ...]: "a list of addresses such as ['127.0.0.1:8020']",
+    }
+    return texts[kind]
 
 
 def _addresses(kind: Any, value: Any) -> Any:
@@ -110,11 +135,11 @@ def _addresses(kind: Any, value: Any) -> Any:
 
 def _address(value: Any) -> Address:
     if not isinstance(value, str):
-        raise msgspec.ValidationError(f"Expected text such as '127.0.0.1:8020', got {value!r}")
+        raise msgspec.ValidationError
     return read_address(value)
 
 
 def _read(kind: type, value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
-    raise msgspec.ValidationError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+    raise msgspec.ValidationError

@@ -38,7 +38,7 @@ class Links(Protocol):
         """Make a link and keep it; what comes of it, in words."""
 
     def unlink(self, at: Address) -> str:
-        """End a link and keep it no longer."""
+        """End a link and keep it no longer; NotAccepted where there is none."""
 
 
 Timed: TypeAlias = Iterable[tuple[int, Event]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -332,10 +332,15 @@ class BrokerHost:
             return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}")
         twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
         if twice:
-            return Denied("cycle", f"the link would close a cycle: {', '.join(sorted(twice))} is connected already")
+            return Denied("cycle", f"it would close a cycle, and brokers form a tree: {self._known_by(hello, twice)}")
         if not guest.is_broker and not self._takes_clients:
             return Denied("role", f"{self.name} takes no clients")
         return None if known is not None else self._door.crowded(guest, len(self._guests))
+
+    def _known_by(self, hello: Hello, twice: Set[NodeId]) -> str:
+        if self.name in twice:
+            return f"{hello.name} reaches {self.name} already; leave it out"
+        return f"{hello.name} and {self.name} both reach {', '.join(sorted(twice))} already; leave it out"
 
     def _is_known_again(self, before: Guest, guest: Guest, hello: Hello) -> bool:
         """Whether it is a neighbour that was here before, and does not know of its link any more."""

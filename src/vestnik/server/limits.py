@@ -9,6 +9,7 @@ from msgspec.structs import fields
 
 from vestnik.broker.clients import MOST_KEPT
 from vestnik.errors import InvalidSetting
+from vestnik.model.nearest import meant
 from vestnik.wire.pages import LARGEST_SAID
 
 
@@ -49,8 +50,18 @@ def read_limits(words: Iterable[str]) -> Limits:
         name, _, number = word.partition("=")
         known = Limits.__struct_fields__
         if name not in known:
-            raise InvalidSetting("limits", f"there is none called {name}; known are {', '.join(known)}")
+            raise InvalidSetting("limits", f"there is none called {name}{meant(name, known)}")
         if not number.isdecimal():
             raise InvalidSetting(f"limits.{name}", f"is a number from 1 on, not {number!r}")
         given[name] = int(number)
     return Limits(**given)
+
+
+def limits_of(table: object) -> Limits:
+    """The limits in the table of a file; InvalidSetting where they are none."""
+    if not isinstance(table, dict):
+        raise InvalidSetting("limits", f"is a table, such as [limits] with connections = 100 below it, not {table!r}")
+    for name in table:
+        if name not in Limits.__struct_fields__:
+            raise InvalidSetting("limits", f"there is none called {name}{meant(name, Limits.__struct_fields__)}")
+    return Limits(**table)

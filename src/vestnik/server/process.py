@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
-from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting
+from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
 from vestnik.journal import Settings as Retention
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
@@ -126,11 +126,11 @@ class Broker:
         return f"{self.settings.name} makes a link to {at}"
 
     def unlink(self, at: Address) -> str:
-        """Be a neighbour of the broker there no more."""
+        """Be a neighbour of the broker there no more; NotAccepted where it was not joined by this one."""
         task = self._joins.pop(at, None)
         if task is None:
-            known = ", ".join(map(str, self._joins)) or "no links"
-            return f"{self.settings.name} made no link to {at}; it made {known}"
+            made = f"it made links to {', '.join(map(str, self._joins))}" if self._joins else "it made none at all"
+            raise NotAccepted(f"end the link to {at}", f"{self.settings.name} made no such link; {made}")
         task.cancel()
         return f"{self.settings.name} ends the link to {at}"
 

@@ -66,10 +66,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         unfit = unfit_name(self.name, within="broker")
         if unfit:
             raise InvalidSetting("name", unfit)
+        if self.http is not None and self.http == self.listen and self.http.port:
+            reason = f"{self.http} is where the broker listens; its gateway needs a port of its own, such as 8080"
+            raise InvalidSetting("http", reason)
         self._check_security()
         self.retention()
         if not 0 < self.sweep < self.lease < float("inf"):
-            raise InvalidSetting("lease", "must be longer than sweep, and that longer than nothing")
+            reason = f"is {self.lease:g} seconds, and has to be longer than sweep, which is {self.sweep:g}"
+            raise InvalidSetting("lease", f"{reason}; that is longer than 0, and the lease has an end")
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""

@@ -42,9 +42,12 @@ def read_address(text: str) -> Address:
     _check(text)
     try:
         parts = urlsplit(text if "://" in text else f"{SCHEME}://{text}")
-        port = parts.port if parts.port is not None else PORT
     except ValueError as error:
         raise InvalidAddress(text, str(error)) from None
+    try:
+        port = parts.port if parts.port is not None else PORT
+    except ValueError:
+        raise InvalidAddress(text, "its port is no number up to 65535") from None
     if parts.scheme == SECURE:
         raise InvalidAddress(text, "a broker with tls_cert joins others by TLS anyway; leave the scheme out")
     if parts.scheme != SCHEME:
