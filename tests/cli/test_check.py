@@ -7,11 +7,23 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 from vestnik import Event, Filter
 from vestnik.cli import main
 from vestnik.trace.files import from_plain, to_lines
-from vestnik.trace.records import Advertised, AnyRecord, Crashed, Notified, Published, Restarted, Settled, Subscribed
+from vestnik.trace.records import (
+    Advertised,
+    AnyRecord,
+    Crashed,
+    Cut,
+    Linked,
+    Notified,
+    Published,
+    Restarted,
+    Settled,
+    Subscribed,
+)
 
 EVENT = Event("t", {"x": 5}, source="p", id="e\x1b1")
 BEGIN: list[AnyRecord] = [Subscribed(0.0, "c", "s", Filter.parse("x > 1")), Settled(1.0), Published(2.0, "p", EVENT)]
@@ -59,6 +71,27 @@ def test_options(tmp_path: Path) -> None:
     crashed: list[AnyRecord] = [*WRONG[:2], Crashed(1.5, "b"), WRONG[2], Restarted(2.5, "b"), WRONG[3]]
     assert (check(tmp_path, crashed).exit_code, check(tmp_path, crashed, "--stored").exit_code) == (0, 1)
     assert check(tmp_path, WRONG, "--settling", "-1").exit_code == 2
+
+
+def test_what_is_late_for_an_outage_that_things_do_not_settle_in(tmp_path: Path) -> None:
+    cut: list[AnyRecord] = [BEGIN[0], Linked(0.0, "b1", "b2"), Cut(20.0, "b2", "b1"), Published(30.0, "p", EVENT)]
+    records = [*cut, Linked(40.0, "b1", "b2"), Notified(41.0, "c", EVENT, (("s", 1),)), Crashed(60.0, "b1")]
+    result = check(tmp_path, records, "--settling", "5")
+    assert result.exit_code == 1 and "not in time" in result.stdout
+    assert result.stderr.startswith("vestnik: --settling 5 is shorter than b1 - b2 was away, 20 seconds from 20 on")
+    assert (
+        check(tmp_path, records, "--settling", "21").exit_code,
+        check(tmp_path, WRONG, "--settling", "1").stderr,
+    ) == (
+        0,
+        "",
+    )
+
+
+def test_times_are_as_people_write_them(tmp_path: Path) -> None:
+    now = 1_794_814_300.25
+    late: list[AnyRecord] = [structs.replace(record, at=now + record.at) for record in WRONG]
+    assert check(tmp_path, late).stdout.splitlines()[-2] == "  2026-11-16T07:31:44.250Z Settled"
 
 
 def test_a_trace_that_never_settles_says_so(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 SUMMARY = re.compile(
-    r"published (\d+), notified (\d+), replayed (\d+), made up after the kill (\d+), lost (\d+)", re.MULTILINE
+    r"published (\d+); to the desks: notified (\d+), replayed (\d+), made up after the kill (\d+), lost (\d+)",
+    re.MULTILINE,
 )
 
 

@@ -54,14 +54,16 @@ async def test_it_was_delivered() -> None:
         for bus in (p, c):
             story = await why(bus, "e")
             assert story.verdict == "delivered" and story.is_delivered
-            assert story.said.startswith("it was delivered as number 1 of subscription s: b3 sent it at 20")
+            assert story.said.startswith(
+                "it was delivered as the broker's number 1 of subscription s: b3 sent it at 20"
+            )
         journey = await why(p, "e", None)
         assert (journey.verdict, journey.said) == ("journey", "it passed b1, b2, b3, and was sent to c")
         said = [step.said for step in journey.steps]
         assert said == [
             "took it from p; sent it on to b2",
             "got it from b1; sent it on to b3",
-            "got it from b2; sent it to client c as number 1 of subscription s",
+            "got it from b2; sent it to client c as the broker's number 1 of subscription s",
         ]
 
 
@@ -121,7 +123,7 @@ async def test_the_client_is_away_and_it_is_kept() -> None:
         story = await why(p, "e")
         assert (story.verdict, story.said) == (
             "kept",
-            "it is number 1 of subscription s, and kept at b1 until c comes back",
+            "it is the broker's number 1 of subscription s, and kept at b1 until c comes back",
         )
         b1.host.core.clients["c"].subscriptions["s"].kept.clear()
         lost = await why(p, "e")
@@ -175,6 +177,8 @@ async def test_it_had_expired() -> None:
         await p.publish(quote(7, id="e", expires=1))
         story = await why(c, "e")
         assert story.verdict == "expired" and story.said.startswith("it had expired when it came to b1, at 20")
+        told = await inquire(c, "e")
+        assert (told.verdict, told.said, told.is_delivered) == ("expired", story.said, False)
 
 
 async def test_it_waits_for_its_time() -> None:
@@ -202,7 +206,7 @@ async def test_the_link_was_down_and_it_came_by_catching_up() -> None:
             ("b2", "client c connected"),
             ("b1", "took it from p; nobody there or beyond wanted it"),
             ("b2", "was sent what it had missed by b1"),
-            ("b2", "sent it to client c as number 1 of subscription s"),
+            ("b2", "sent it to client c as the broker's number 1 of subscription s"),
         ]
 
 

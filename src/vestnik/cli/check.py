@@ -10,12 +10,17 @@ import click
 from vestnik.cli.inputs import opened, shown_name
 from vestnik.cli.outputs import echo_json
 from vestnik.model.cloudevents import to_cloudevent
+from vestnik.services.views import clock
 from vestnik.trace.files import to_plain
 from vestnik.trace.lives import Life, read_lives, together
 from vestnik.trace.records import AnyRecord, Notified, Published, Settled
+from vestnik.verify.outages import longest_outage
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.traces import check_trace
 from vestnik.verify.violations import Violation
+
+CENTURY = 946_684_800.0
+"""The beginning of the year 2000, in seconds since 1970."""
 
 
 @click.command("check", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 the trace cannot be read.")
@@ -62,7 +67,18 @@ def command(
         click.echo(summary(records, found, is_whole=not any(map(_without_end, files))))
     if settling is None and not any(isinstance(record, Settled) for record in records):
         click.echo("vestnik: the trace never settles; with --settling it is checked that what is due arrives", err=True)
+    if settling is not None and any(violation.rule == "liveness" for violation in found):
+        _doubt(records, settling)
     ctx.exit(1 if found else 0)
+
+
+def _doubt(records: Sequence[AnyRecord], settling: float) -> None:
+    """Say so where what is missing may come later, since something was away for longer than things settle in."""
+    outage = longest_outage(records)
+    if outage is not None and outage.seconds > settling:
+        away = f"--settling {settling:g} is shorter than {outage.what} was away, {outage.seconds:g} seconds"
+        said = f"{away} from {_time(outage.begin)} on; what was late for that is not wrong: settle in longer than that"
+        click.echo(f"vestnik: {said}", err=True)
 
 
 def _lives(trace: str) -> list[Life]:
@@ -108,7 +124,12 @@ def record_text(record: AnyRecord) -> str:
     """A record on one line, without what it has not got."""
     given = {name: getattr(record, name) for name in record.__struct_fields__ if name != "at"}
     fields = [f"{name}={_shown(value)}" for name, value in given.items() if value is not None and value is not False]
-    return _printable(" ".join([f"{record.at:g}", type(record).__name__, *fields]))
+    return _printable(" ".join([_time(record.at), type(record).__name__, *fields]))
+
+
+def _time(at: float) -> str:
+    """A time of this century as people write it, and one of a simulation in seconds."""
+    return clock(at) if at >= CENTURY else f"{at:g}"
 
 
 def _shown(value: object) -> str:

@@ -55,6 +55,11 @@ class _Teller:
         self._tell_way(seen, origin)
         if self._client:
             return self._for_client(origin)
+        if origin is not None and origin.passages and origin.passages[-1]["fate"] == "dropped":
+            last = origin.passages[-1]
+            return Verdict(
+                "expired", f"it had {last['reason']} when it came to {origin.broker}, at {clock(last['at'])}"
+            )
         return Verdict("journey", self._journey(seen)) if seen else Verdict("forgotten", self._forgotten())
 
     # --- where it began ---

@@ -98,8 +98,9 @@ def subscription(one: Mapping[str, Any]) -> str:
 
 
 def numbers(pairs: Iterable[Iterable[Any]]) -> str:
+    """By the broker's own numbers: a client goes on with its own where the broker begins anew."""
     found = [
-        f"number {number} of {f'subscription {name}' if name else 'a subscription that is over'}"
+        f"the broker's number {number} of {f'subscription {name}' if name else 'a subscription that is over'}"
         for name, number in pairs
     ]
     return " and ".join(found)

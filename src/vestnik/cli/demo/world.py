@@ -32,7 +32,10 @@ class TooLong(Exception):
 
 
 class Summary(NamedTuple):
-    """`made_up` is what was published while the broker in the middle was away, and came later."""
+    """What was published, and what the desks, and nobody else, were notified of.
+
+    `made_up` is what was published while the broker in the middle was away, and came later.
+    """
 
     published: int
     notified: int
@@ -41,7 +44,7 @@ class Summary(NamedTuple):
     lost: int
 
     def __str__(self) -> str:
-        sent = f"published {self.published}, notified {self.notified}, replayed {self.replayed}"
+        sent = f"published {self.published}; to the desks: notified {self.notified}, replayed {self.replayed}"
         return f"{sent}, made up after the kill {self.made_up}, lost {self.lost}"
 
 
