@@ -56,6 +56,10 @@ class Bearings:
                 effects += self._tell(name, client)
         return effects + self.tell_soon((), now)
 
+    def shift(self, by: float) -> None:
+        """The clock was set."""
+        self._next += by
+
     def _tell(self, name: NodeId, client: Client) -> Iterable[Effect]:
         for subscription in client.subscriptions.values():
             seen = self.seen(client, subscription) if client.takes else ()

@@ -228,6 +228,10 @@ class CatchUp:
             for effect in self.recalled(asked.broker, Recalled(number, (), 0, 0, reason), now)
         ]
 
+    def shift(self, by: float) -> None:
+        """The clock was set."""
+        self._since = {asked: since + by for asked, since in self._since.items()}
+
     # --- what comes of it ---
 
     def recalled(self, broker: NodeId, message: Recalled, now: float) -> list[Effect]:

@@ -19,6 +19,7 @@ from vestnik.broker.clients import Client
 from vestnik.broker.effects import (
     Append,
     Appended,
+    ClockSet,
     Consulted,
     Drained,
     Effect,
@@ -131,6 +132,7 @@ class BrokerCore:
             Full: reception.full,
             Drained: reception.drained,
             Tick: self._tick,
+            ClockSet: self._clock_set,
             Past: self._past,
             Appended: self._appended,
             NotAppended: self._not_appended,
@@ -229,6 +231,13 @@ class BrokerCore:
         return effects
 
     # --- time ---
+
+    def _clock_set(self, message: ClockSet, sender: NodeId, now: float) -> list[Effect]:
+        """Only the times of events are those of the clock."""
+        self._next_sweep += message.by
+        for one in (self.router, self._neighbourhood, self._bearings, self._catch_up):
+            one.shift(message.by)
+        return []
 
     def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
         self.surroundings.position = max(self.surroundings.position, message.position)

@@ -120,6 +120,12 @@ class Tick(Message, frozen=True):
     position: int = 0
 
 
+class ClockSet(Message, frozen=True):
+    """The clock is so many seconds ahead of what it would be. What lasts is to last as if it were not."""
+
+    by: float
+
+
 class Past(Message, frozen=True):
     """What was found, or a part of it."""
 

@@ -96,6 +96,10 @@ class Neighbourhood:
         self._next_report = FOREVER
         return self._report(self._surroundings.neighbours())
 
+    def shift(self, by: float) -> None:
+        """The clock was set."""
+        self._next_report += by
+
     def sweep(self) -> list[Effect]:
         """Report all, to those who may have been told wrong things."""
         self._reported.clear()

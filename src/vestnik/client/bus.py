@@ -112,7 +112,7 @@ class Bus:
             self._telling.cancel()
         if self._line.is_up and not self._is_named:
             for subscription in list(self._subscriptions.values()):
-                self._line.do(self._session.unsubscribe(subscription.name, time.time()))
+                self._line.do(self._session.unsubscribe(subscription.name, time.monotonic()))
         await self._line.close()
         self._over(Disconnected(f"{self.name} has left {self._line.address}"))
         calls = [task for task in self._calls.values() if task is not asyncio.current_task()]  # a callback may close
@@ -194,7 +194,7 @@ class Bus:
         """Request that what was collected is published."""
         batch, self._batch = self._batch, None
         if batch is not None:
-            request, acts = self._session.publication(batch.events, time.time())
+            request, acts = self._session.publication(batch.events, time.monotonic())
             self._answers["publication", request] = batch.answer
             self._line.do(acts)
 
@@ -237,7 +237,7 @@ class Bus:
             )
         made = Subscription(self, name, as_filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
-        keep, now = KEPT * max(queue, QUEUE), time.time()
+        keep, now = KEPT * max(queue, QUEUE), time.monotonic()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
         terms |= {"settled": settled, "adopts": self._is_named}
         acts = self._session.subscribe(name, made.filter, now, **terms)
@@ -269,7 +269,7 @@ class Bus:
             self._line.check("unsubscribe")
             del self._subscriptions[name]
             subscription.end()
-            await self._ask(("subscription", name), self._session.unsubscribe(name, time.time()))
+            await self._ask(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
         """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated.
@@ -281,7 +281,7 @@ class Bus:
         found, name = as_filter(wanted), subscription.name
         if self._subscriptions.get(name) is not subscription:
             raise Disconnected(f"subscription {name} is over and cannot be changed; subscribe again")
-        await self._ask(("subscription", name), self._session.change(name, found, time.time()))
+        await self._ask(("subscription", name), self._session.change(name, found, time.monotonic()))
         subscription.filter = found
 
     def pause(self, subscription: Subscription) -> None:
@@ -290,14 +290,14 @@ class Bus:
 
     def unpause(self, subscription: Subscription) -> None:
         if self._subscriptions.get(subscription.name) is subscription:
-            self._line.do(self._session.unpause(subscription.name, time.time()))
+            self._line.do(self._session.unpause(subscription.name, time.monotonic()))
 
     def give_up(self, subscription: Subscription, reason: VestnikError | None = None) -> None:
         """End a subscription without waiting for an answer."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
             subscription.end(reason)
-            self._line.do(self._session.unsubscribe(subscription.name, time.time()))
+            self._line.do(self._session.unsubscribe(subscription.name, time.monotonic()))
 
     # --- the past ---
 
@@ -311,7 +311,7 @@ class Bus:
         self._line.check("fetch")
         check_number("the limit of a fetch", limit)
         replay = Replay(last=limit, since=since, latest_by=latest_by, all=limit is None)
-        found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.time()))
+        found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.monotonic()))
         for reason in found.lost:
             LOG.warning("not all of the past was found: %s", reason)
         return list(found.events)
@@ -325,7 +325,7 @@ class Bus:
         """
         self._line.check("inspect")
         check_text("the kind of a question", kind)
-        return (await self._find(*self._session.question(kind, about, to, time.time()))).data
+        return (await self._find(*self._session.question(kind, about, to, time.monotonic()))).data
 
     async def _find(self, request: int, acts: Iterable[Act]) -> Any:
         """The act that answers a request."""
@@ -343,18 +343,18 @@ class Bus:
         self._line.check("advertise")
         check_text("the name of an advertisement", name)
         name = name or f"a{next(self._names)}"
-        acts = self._session.advertise(name, as_filter(offered), time.time(), lease=LEASE)
+        acts = self._session.advertise(name, as_filter(offered), time.monotonic(), lease=LEASE)
         await self._ask(("advertisement", name), acts)
         return name
 
     async def unadvertise(self, name: str) -> None:
         self._line.check("unadvertise")
         check_text("the name of an advertisement", name)
-        await self._ask(("advertisement", name), self._session.unadvertise(name, time.time()))
+        await self._ask(("advertisement", name), self._session.unadvertise(name, time.monotonic()))
 
     def withdraw(self, name: str) -> None:
         """Take an advertisement back without waiting for an answer."""
-        self._line.do(self._session.unadvertise(name, time.time()))
+        self._line.do(self._session.unadvertise(name, time.monotonic()))
 
     # --- what the session wants of the application ---
 

@@ -196,12 +196,12 @@ class Line:
     def _wake_at(self, at: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
+        self._alarm = self._loop.call_later(max(0.0, at - time.monotonic()), self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
         if self.is_up:
-            self.do(self._session.wake(time.time()))
+            self.do(self._session.wake(time.monotonic()))
 
     # --- what happens at the end of the connection ---
 
@@ -216,10 +216,10 @@ class Line:
     def _hear(self, end: End, message: Message) -> None:
         match message:
             case Notify(deliveries):
-                self.do(self._session.notified(deliveries, time.time()))
+                self.do(self._session.notified(deliveries, time.monotonic()))
             case Welcome(durable=durable):
                 self._end, self.is_up, self.is_durable, self._error = end, True, durable, None
-                self.do(self._session.resume(time.time()))
+                self.do(self._session.resume(time.monotonic()))
                 self._changed.set()
             case Goodbye(code, reason):
                 end.close()
@@ -230,7 +230,7 @@ class Line:
             case Pong():
                 pass
             case _:
-                self.do(self._session.handle(message, time.time()))
+                self.do(self._session.handle(message, time.monotonic()))
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._turns.finish(end)

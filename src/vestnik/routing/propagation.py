@@ -8,7 +8,7 @@ a neighbour was told is extended with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
@@ -16,6 +16,8 @@ from vestnik.model.reserved import reaches
 from vestnik.model.times import FOREVER
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
 from vestnik.wire.messages import Interest, NodeId
+
+Key = TypeVar("Key")
 
 
 class Source(NamedTuple):
@@ -175,6 +177,13 @@ class Propagation:
         latest = now + self._leases.length
         return [(entry, source) for entry, held in self._sources.items() for source in expired(held, now, latest)]
 
+    def shift(self, by: float) -> None:
+        """The clock was set: all leases end so much later by it."""
+        for sources in self._sources.values():
+            shift(sources, by)
+        for told in self._told.values():
+            shift(told, by)
+
     def audit(self, now: float) -> None:
         """Make what neighbours were told agree with what they should know, whatever it was."""
         latest = now + self._leases.length
@@ -240,6 +249,12 @@ class Propagation:
                 if expiry > told[known] and expiry >= told[known] + slack:
                     longer[known] = max(expiry, longer.get(known, expiry))
         return longer
+
+
+def shift(ends: dict[Key, float], by: float) -> None:
+    """Let leases end later."""
+    for name in ends:
+        ends[name] += by
 
 
 def expired(held: dict[Source, float], now: float, latest: float) -> list[Source]:

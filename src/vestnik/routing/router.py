@@ -9,7 +9,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.advertisements import Gated
 from vestnik.routing.hierarchical import Hierarchical
-from vestnik.routing.propagation import Leases, Propagation, Source, expired
+from vestnik.routing.propagation import Leases, Propagation, Source, expired, shift
 from vestnik.routing.reductions import Entry, Strategy
 from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
@@ -110,6 +110,12 @@ class Router:
         self.subscriptions.audit(now)
         return [*((s, entry.filter) for entry, s in gone if s.name), *((s, Filter.none()) for s in idle)]
 
+    def shift(self, by: float) -> None:
+        """The clock was set: all leases end so much later by it."""
+        self.subscriptions.shift(by)
+        shift(self._advertised_until, by)
+        shift(self._idle_until, by)
+
     def flush(self, now: float) -> Iterator[Told]:
         """What is to be told to neighbours since the last time."""
         for neighbour, update in self.subscriptions.flush(now):
@@ -188,6 +194,10 @@ class AdvertisingRouter(Router):
         gone = super().expire(now)
         self.advertisements.audit(now)
         return gone
+
+    def shift(self, by: float) -> None:
+        super().shift(by)
+        self.advertisements.shift(by)
 
     def flush(self, now: float) -> Iterator[Told]:
         for neighbour, update in self.advertisements.flush(now):

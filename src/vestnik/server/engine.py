@@ -12,6 +12,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
     Append,
     Appended,
+    ClockSet,
     Consult,
     Consulted,
     Effect,
@@ -34,6 +35,8 @@ from vestnik.wire.messages import Message, NodeId, Recall, Recalled
 
 LATEST_TICK: Final = 5.0
 """Seconds after which the core is told that time has passed, whatever it asked for."""
+SET: Final = 1.0
+"""Seconds by which a clock goes wrong before the core is told that it was set."""
 
 
 class Store(Protocol):
@@ -93,6 +96,7 @@ class Engine:
         self._consulting: list[Consult] = []  # what is being answered
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
+        self._ahead = time.time() - time.monotonic()
 
     def start(self) -> None:
         self.take(Tick(self._store.position), self._core.name)
@@ -103,14 +107,14 @@ class Engine:
 
     def attached(self, client: NodeId) -> None:
         """A client has connected, of which the core learns when it says something."""
-        now = time.time()
+        now = self._now()
         self._chronicle.came(client, now)
         if self._trace is not None:
             self._trace.write([self._recorder.attached(client, now)])
 
     def take(self, message: Message, sender: NodeId) -> None:
         """Hand the core a message and do what it wants done."""
-        now = time.time()
+        now = self._now()
         effects = self._core.handle(message, sender, now)
         self._chronicle.note(message, sender, effects, now)
         if self._trace is not None:
@@ -120,6 +124,16 @@ class Engine:
                 self._connections.send(effect.to, effect.message)
             else:
                 self._perform(effect)
+
+    def _now(self) -> float:
+        """The time by the clock. Where that was set, the core knows it first."""
+        now = time.time()
+        by = now - time.monotonic() - self._ahead
+        if abs(by) > SET:
+            self._ahead += by
+            self._alarm_at += by
+            self._core.handle(ClockSet(by), self._core.name, now)
+        return now
 
     def _perform(self, effect: Effect) -> None:
         match effect:
