@@ -39,7 +39,7 @@ def read_replay(text: str) -> Replay:
 
 @click.command(
     "sub",
-    epilog="Exit codes: 0 as many came as were wanted; 1 fewer, or some were lost; 2 wrong input, or no broker.",
+    epilog="Exit codes: 0 as many came as were wanted; 1 fewer, or some may be lost; 2 wrong input, or no broker.",
 )
 @click.argument("filter", metavar="FILTER")
 @url_option
@@ -85,8 +85,9 @@ async def _subscribe(
                 break
             if notification.gap is not None:
                 is_whole = False
-                lost = "some" if notification.gap.lost is None else f"{notification.gap.lost:,}"
-                click.echo(f"vestnik: {lost} notifications are lost: {notification.gap.reason}", err=True)
+                gap = notification.gap
+                lost = "notifications may be lost" if gap.lost is None else f"{gap.lost:,} notifications are lost"
+                click.echo(f"vestnik: {lost}: {gap.reason}", err=True)
             click.echo(notification.event.to_json())
             came += 1
         return came, is_whole

@@ -16,7 +16,7 @@ OVERFLOWS: Final[tuple[Overflow, ...]] = ("block", "drop-oldest", "disconnect")
 
 
 class Gap(Struct, frozen=True):
-    """Notifications that will not come: how many, where that is known, and why."""
+    """Notifications that will not come: how many, and why. Where that is not known it is None, and may be none."""
 
     lost: int | None
     reason: str

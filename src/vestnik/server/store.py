@@ -209,10 +209,16 @@ class MemoryStore:
     def recall(self, what: Recall, answer: Answer) -> None:
         upto = what.upto or self.position
         before = self._taken[0].position - 1 if self._taken else self.position
-        lost = "it keeps only the last events, and has no data folder" if 0 <= what.after < before else ""
+        lost = self._lost(what.after) if 0 <= what.after < before else ""
         stored = [taken for taken in self._taken if what.after < taken.position <= upto]
         for part in recollect(what, stored, upto, lambda: lost):
             answer(part)
+
+    def _lost(self, after: int) -> str:
+        """What is known of that which came after a position and is kept no more."""
+        if after < self._before:
+            return "it was started again, and has no data folder: what it had taken and not sent, if any, is gone"
+        return f"it has no data folder, and keeps the last {self._taken.maxlen:,} events only"
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are kept, with the times at which they came."""
