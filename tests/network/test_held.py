@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from journal.journals import crashed, files
+from journal.journals import put as contents
 from network.worlds import until
 from vestnik import Event
 from vestnik.broker.effects import Append
@@ -95,24 +97,41 @@ class Moment(NamedTuple):
     releasing: frozenset[str]
 
 
+@pytest.mark.parametrize(
+    ("forgets", "recent"),
+    [((), 3), (("journal",), 30), (("held",), 30), (("journal", "held"), 30)],
+    ids=["process", "journal", "held", "both"],
+)
 async def test_a_crash_between_any_two_writes_loses_nothing_and_holds_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgets: tuple[str, ...], recent: int
 ) -> None:
-    monkeypatch.setattr(stores, "RECENT", 3)
+    """The process crashes; or the machine, and its disk `forgets` all of a folder that was not synced."""
+    monkeypatch.setattr(stores, "RECENT", recent)
     moments: list[Moment] = []
     known: set[str] = set()
     released: set[str] = set()
     releasing: set[str] = set()
-    folder, write = tmp_path / "now", Journal.append
+    durable: dict[str, dict[str, bytes]] = {"journal": {}, "held": {}}
+    folder, write, sync_all = tmp_path / "now", Journal.append, Journal.sync
+
+    def sync(journal: Journal) -> int:
+        before = files(journal._directory)
+        position = sync_all(journal)
+        durable[journal._directory.name] = before
+        return position
 
     def append(journal: Journal, entries: list[Entry]) -> int:
         position = write(journal, entries)
         crash = shutil.copytree(folder, tmp_path / f"crash {len(moments)}")
+        for name in forgets:
+            left = crashed(files(crash / name), durable[name], 0.0)
+            contents(crash / name, {file: data for file, data in left.items() if any(data)})
         sets = known - released - releasing, released, releasing
         moments.append(Moment(crash, *map(frozenset, sets)))
         return position
 
     monkeypatch.setattr(Journal, "append", append)
+    monkeypatch.setattr(Journal, "sync", sync)
     store = JournalStore(folder / "journal", SMALL)
     for number in range(1, 13):
         await put(store, held(str(number)))
@@ -124,6 +143,7 @@ async def test_a_crash_between_any_two_writes_loses_nothing_and_holds_nothing_tw
         await put(store, *map(passing, range(10 * number, 10 * number + 10)))
     await store.close()
     monkeypatch.setattr(Journal, "append", write)
+    monkeypatch.setattr(Journal, "sync", sync_all)
     assert len(moments) > 40 and any(moment.releasing for moment in moments)
     for moment in moments:
         first = await reopened(moment.folder, AGED)
