@@ -1,12 +1,13 @@
-"""Prints example events, the last ten of the past first: `python -m examples.on_demand.consumer`."""
+"""Prints example events, the last ten of the past first: `python examples/on_demand/consumer.py`."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 
+from producer import EXAMPLES
+
 import vestnik
-from examples.on_demand.producer import EXAMPLES
 
 
 async def main() -> None:

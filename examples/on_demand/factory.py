@@ -1,12 +1,13 @@
-"""Runs the producer while somebody wants its events: `python -m examples.on_demand.factory [SECONDS]`."""
+"""Runs the producer while somebody wants its events: `python examples/on_demand/factory.py [SECONDS]`."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 
+from producer import EXAMPLES, produce
+
 import vestnik
-from examples.on_demand.producer import EXAMPLES, produce
 from vestnik.client.factories import Producer
 
 bus = vestnik.connect()

@@ -1,11 +1,12 @@
-"""Keeps the last ten example events: `python -m examples.on_demand.history`."""
+"""Keeps the last ten example events: `python examples/on_demand/history.py`."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 
-from examples.on_demand.producer import EXAMPLES
+from producer import EXAMPLES
+
 from vestnik import History
 
 

@@ -1,4 +1,4 @@
-"""Publishes an example event every so many seconds: `python -m examples.on_demand.producer [SECONDS]`."""
+"""Publishes an example event every so many seconds: `python examples/on_demand/producer.py [SECONDS]`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Running:
 def start(*command: str, url: str = "") -> Iterator[Running]:
     environment = os.environ | {"VESTNIK_URL": url, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        command, cwd=ROOT.anchor, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
     )
     with process:
         running = Running(process)
@@ -92,7 +92,7 @@ class World:
         return running, running.until("listening on ").removeprefix("listening on ")
 
     def program(self, name: str, url: str) -> Running:
-        command = [sys.executable, "-m", f"examples.on_demand.{name}", OFTEN]
+        command = [sys.executable, str(ROOT / "examples" / "on_demand" / f"{name}.py"), OFTEN]
         return self._stack.enter_context(start(*command, url=url))
 
 
