@@ -8,7 +8,7 @@ import pytest
 
 from vestnik import Event, Filter, Replay
 from vestnik.broker.catching import Replaying
-from vestnik.wire.messages import Taken
+from vestnik.wire.messages import Recalled, Taken
 
 EVERYTHING = Filter.parse("TRUE")
 
@@ -22,7 +22,7 @@ def taken(seq: int, time: int, *, origin: str = "b1", source: str = "s", **envel
 def replayed(replay: Replay, **found: list[Taken]) -> list[str]:
     replaying = Replaying(replay)
     for broker, sequence in found.items():
-        replaying.take(broker, sequence)
+        replaying.take(broker, Recalled(1, tuple(sequence), 0, 0))
     return [event.id.removeprefix("b1-") for event in replaying.past(EVERYTHING)]
 
 

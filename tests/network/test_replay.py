@@ -118,3 +118,36 @@ async def test_a_long_past_comes_whole_to_who_reads_slowly(tmp_path: Path) -> No
         await c.publish_many([quote(price) for price in range(1, 5001)])
         subscription = await c.subscribe("price > 0", replay=Replay(all=True), queue=10)
         assert await taken(subscription, 5000) == list(range(1, 5001))
+
+
+async def test_a_broker_holds_little_of_a_long_past_and_of_what_comes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that does not take is behind; what it gets is read from the journals when it does."""
+    monkeypatch.setattr("vestnik.broker.clients.ROOM", 100)
+    monkeypatch.setattr("vestnik.broker.catching.MOST_LIVE", 50)
+    past, new = 1500, 1500
+    async with (
+        broker("a", data=tmp_path / "a") as a,
+        broker("b", (a,), data=tmp_path / "b") as b,
+        client(a) as p,
+        client(b) as q,
+        client(b) as c,
+    ):
+        for at in (p, q):
+            await at.publish_many([quote(n, source=at.name) for n in range(past)])
+        subscription = await c.subscribe("price >= 0", replay=Replay(all=True), queue=10, settled=True)
+        known = b.host.core.clients[c.name].subscriptions[subscription.name]
+        for n in range(past, past + new, 100):
+            for at in (p, q):
+                await at.publish_many([quote(n + more, source=at.name) for more in range(100)])
+            assert known.replaying is not None and len(known.replaying.live) <= 50
+            assert known.last <= 10 + 2 * 100
+        found = [await subscription.get(10) for _ in range(2 * (past + new))]
+        for at in (p, q):
+            mine = [n for n in found if n.event.source == at.name]
+            assert [n.event.data["price"] for n in mine] == list(range(past + new))
+            assert [n.replayed for n in mine] == [True] * past + [False] * new
+        assert not any(n.gap for n in found) and [n.number for n in found] == list(range(1, len(found) + 1))
+        await q.publish(quote(0, source="last"))
+        assert (await subscription.get(10)).event.source == "last" and known.replaying is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from vestnik.broker import catching, clients, confluence, selection
 from vestnik.cli.sim.soak import check
 from vestnik.routing import registry
 from vestnik.routing.reductions import Nothing, Reduction
 from vestnik.sim.soak import random_scenario, soak
 from vestnik.verify.violations import Violation
+from vestnik.wire import pages
 from vestnik.wire.messages import NodeId
 
 SEEDS = 100
@@ -37,6 +39,15 @@ def test_all_kinds_of_faults_and_strategies_come_up() -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_networks_are_right(seed: int) -> None:
+    outcome = soak(seed, check)
+    assert not outcome.wrong, outcome.wrong[0]
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(40) if random_scenario(seed).clients.newcomers][:20])
+def test_networks_are_right_where_brokers_hold_little_of_the_past(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = {clients: ("ROOM", 20), catching: ("MOST_LIVE", 4), confluence: ("FEW", 5), selection: ("UNASKED", 2)}
+    for module, (name, most) in {**bounds, pages: ("PAGE", 5)}.items():
+        monkeypatch.setattr(module, name, most)
     outcome = soak(seed, check)
     assert not outcome.wrong, outcome.wrong[0]
 

@@ -20,12 +20,13 @@ from msgspec import structs
 
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
+from vestnik.broker.confluence import Confluence
 from vestnik.broker.effects import Effect, Read, Send
 from vestnik.broker.reach import Surroundings
-from vestnik.broker.sequences import Place, by_stream, place_of
+from vestnik.broker.sequences import by_stream, place_of
 from vestnik.model.events import Event, Pair
 from vestnik.model.filters import Filter
-from vestnik.model.reserved import announcements, ordinary
+from vestnik.model.reserved import announcements, ordinary, others
 from vestnik.model.streams import Arrivals
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
@@ -35,6 +36,7 @@ from vestnik.wire.messages import (
     Delivery,
     Fetch,
     Fetched,
+    Last,
     NodeId,
     Notify,
     Recall,
@@ -107,6 +109,7 @@ class CatchUp:
         self._places = places
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
+        self._held: dict[int, Asked] = {}  # what is to be asked when there is room for it
         self._since: dict[tuple[int, Asked], float] = {}  # when what is asked was first seen to be unanswered
         self._errands: dict[Request, Errand] = {}
 
@@ -126,12 +129,13 @@ class CatchUp:
             return [*asking, *self._forget(source, subscription)]
         lost = [FORGOTTEN] if message.epoch else []
         wanted, replay = message.filter, message.replay
+        partial = replay is None
         if replay is None:
             wanted, replay = announcements(wanted), EVERYTHING
         if not wanted.region:
             gaps = [subscription.add(None, next(self._places), gap=reason) for reason in lost]
             return _notify(source.node, client, gaps)
-        subscription.replaying = Replaying(replay)
+        subscription.replaying = Replaying(replay, partial=partial)
         subscription.replaying.lost += lost
         return self._replay(source, wanted, replay)
 
@@ -157,7 +161,7 @@ class CatchUp:
             parts = [Fetched(message.request, page, more=True) for page in pages(events, lambda event: event)]
             return [Send(client, part) for part in (*parts, Fetched(message.request, (), tuple(replaying.lost)))]
 
-        self._errands[request] = Errand(Replaying(message.replay), finish)
+        self._errands[request] = Errand(Replaying(message.replay, partial=True), finish)
         return self._replay(request, wanted, message.replay)
 
     def under_way(self, client: NodeId) -> set[int]:
@@ -170,7 +174,7 @@ class CatchUp:
         Each is asked for nothing. The question goes the way of what was told, and the answer comes back.
         """
         request = Request(client, accepted.request)
-        self._errands[request] = Errand(Replaying(EVERYTHING), lambda _: [Send(client, accepted)])
+        self._errands[request] = Errand(Replaying(EVERYTHING, partial=True), lambda _: [Send(client, accepted)])
         nothing = Recall(0, (), EVERYTHING, after=BEYOND)
         return [
             effect for broker in self._within_reach for effect in self._ask(broker, nothing, [request], replays=True)
@@ -196,11 +200,17 @@ class CatchUp:
                     subscription.lacks[broker] = position
                     subscription.had |= {broker: had[broker]} if has_all else {}
             effects += self._forget(source, subscription)
-        for number in [number for number, asked in self._asked.items() if asked.broker in brokers]:
-            asked = self._asked.pop(number)
+        interrupted = {
+            (source, broker)
+            for source, subscription in self._subscriptions()
+            for broker in _interrupted(subscription, brokers)
+        }
+        for number in [number for number, asked in self._open() if asked.broker in brokers]:
+            asked = self._asked.pop(number, None) or self._held.pop(number)
             for asker in sorted(asked.askers) if asked.replays else ():
                 replaying = self._replaying(asker)
-                if replaying is not None and number in replaying.waiting:
+                waits = replaying is not None and number in replaying.waiting
+                if replaying is not None and waits and (asker, asked.broker) not in interrupted:
                     replaying.lost.append(f"{asked.broker}: it cannot be reached")
             effects += self._answered(number, asked, now)
         return effects
@@ -219,13 +229,15 @@ class CatchUp:
 
     def tick(self, now: float) -> list[Effect]:
         """Who does not answer for too long is not waited for: what it would have sent is lost."""
+        self._held = {number: asked for number, asked in self._held.items() if self._is_awaited(number, asked)}
         self._since = {asked: self._since.get(asked, now) for asked in self._asked.items()}
         late = [asked for asked, since in self._since.items() if now - since > ANSWER_WITHIN]
         reason = f"it has not answered for {ANSWER_WITHIN:g} seconds"
         return [
             effect
             for number, asked in late
-            for effect in self.recalled(asked.broker, Recalled(number, (), 0, 0, reason), now)
+            for at in [max(asked.recall.after, 0)]
+            for effect in self.recalled(asked.broker, Recalled(number, (), at, at, reason), now)
         ]
 
     def shift(self, by: float) -> None:
@@ -239,17 +251,25 @@ class CatchUp:
         asked = self._asked.get(message.number)
         if asked is None or asked.broker != broker or asked.has(message):
             return []
-        for asker in sorted(asked.askers) if asked.replays else ():
+        if asked.replays and not self._is_awaited(message.number, asked):
+            del self._asked[message.number]
+            return []
+        replaying = None
+        for asker in asked.askers if asked.replays else ():
             replaying = self._replaying(asker)
             if replaying is not None and message.number in replaying.waiting:
-                replaying.take(broker, message.taken)
-                replaying.lost += [f"{broker}: {message.lost}"] if message.lost else []
+                replaying.take(broker, message)
         if not asked.replays:
             self._make_up_for(asked, message)
         if message.is_part:
             recall = structs.replace(asked.recall, after=message.after, upto=message.upto)
-            self._asked[message.number] = asked._replace(recall=recall)
-            return [] if message.more else self._send(broker, recall)
+            self._asked[message.number] = asked = asked._replace(recall=recall)
+            if replaying is None or not replaying.can_flow:
+                released = [] if replaying is None else self._release(replaying)
+                return released if message.more else [*released, *self._send(broker, recall)]
+            if not message.more:
+                self._held[message.number] = self._asked.pop(message.number)
+            return [effect for asker in asked.askers for effect in self.go_on(asker, now)]
         del self._asked[message.number]
         return self._answered(message.number, asked, now)
 
@@ -291,8 +311,90 @@ class CatchUp:
             replaying = self._replaying(asker)
             if replaying is not None and number in replaying.waiting:
                 replaying.waiting.discard(number)
-                effects += [] if replaying.waiting else self._replayed(asker, replaying, now)
+                if isinstance(asker, Source) and replaying.can_flow:
+                    if replaying.flow is not None:
+                        replaying.flow.end(asked.broker)
+                    effects += self.go_on(asker, now)
+                else:
+                    effects += self._release(replaying)
+                    effects += [] if replaying.waiting else self._replayed(asker, replaying, now)
         return effects
+
+    def _release(self, replaying: Replaying) -> list[Effect]:
+        """Ask for all that was not asked for yet."""
+        effects: list[Effect] = []
+        for number in sorted(replaying.waiting & self._held.keys()):
+            self._asked[number] = asked = self._held.pop(number)
+            effects += self._send(asked.broker, asked.recall)
+        return effects
+
+    def go_on(self, asker: Asker, now: float) -> list[Effect]:
+        """Hand over what there is room for of the past, and ask for more of it."""
+        replaying, subscription = self._replaying(asker), self._subscription(asker)
+        if replaying is None or subscription is None or not isinstance(asker, Source) or not replaying.can_flow:
+            return []
+        flow = replaying.flow or self._flow_of(replaying)
+        if flow is None:
+            return []
+        deliveries = self._flown(subscription, replaying, flow, now)
+        client = self._clients[asker.node]
+        effects = _notify(asker.node, client, deliveries)
+        for number in sorted(replaying.waiting & self._held.keys()):
+            if flow.wants(self._held[number].broker):
+                self._asked[number] = asked = self._held.pop(number)
+                effects += self._send(asked.broker, asked.recall)
+        if flow.is_over:
+            return effects + self._caught_up(asker, replaying, now)
+        if subscription.room <= 0 and client.takes:
+            effects.append(Send(asker.node, Last(((subscription.epoch, subscription.told),))))
+        return effects
+
+    def _flow_of(self, replaying: Replaying) -> Confluence | None:
+        """The past, once all brokers have begun to send it."""
+        open = {self._held[number].broker for number in replaying.waiting & self._held.keys()}
+        if len(open) < len(replaying.waiting):
+            return None
+        flow = replaying.begin_flow()
+        for broker in replaying.reached.keys() - open:
+            flow.end(broker)
+        return flow
+
+    def _flown(self, subscription: Subscription, replaying: Replaying, flow: Confluence, now: float) -> list[Delivery]:
+        """What there is room for, numbered."""
+        lost, replaying.lost = replaying.lost, []
+        deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in lost]
+        subscription.make_room(max(0, subscription.room))
+        while subscription.room > 0 and (taken := flow.next()) is not None:
+            event = taken.event
+            if _follows(event, replaying.newest) and subscription.filter.matches(event) and not has_expired(event, now):
+                replaying.newest[event.stream] = event.seq or 0
+                replayed = replaying.is_past(taken)
+                deliveries.append(subscription.add(event, next(self._places), replayed=replayed, again=True))
+        return deliveries
+
+    def _caught_up(self, source: Source, replaying: Replaying, now: float) -> list[Effect]:
+        """All of the past was handed over: what waits comes next, and where some of it is not here, it is recalled."""
+        client, subscription = self._clients[source.node], self._subscription(source)
+        assert subscription is not None
+        reached = {broker: at for broker, at in sorted(replaying.reached.items()) if broker in self._within_reach}
+        if replaying.is_behind and reached:
+            wanted = Recall(0, (others(subscription.filter),), EVERYTHING)
+            replaying.is_behind, replaying.is_later, replaying.flow = False, True, Confluence(reached)
+            return [
+                effect
+                for broker, at in reached.items()
+                for effect in self._ask(broker, structs.replace(wanted, after=at), [source], replays=True)
+            ]
+        subscription.replaying = None
+        known = replaying.handed
+        deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
+        live = [(event, again) for event, again in replaying.live if _follows(event, replaying.newest)]
+        subscription.make_room(len(live))
+        for event, again in live:
+            if place_of(event) not in known and not has_expired(event, now):
+                known.add(place_of(event))
+                deliveries.append(subscription.add(event, next(self._places), again=again))
+        return _notify(source.node, client, deliveries)
 
     def _made_up(self, node: NodeId, making_up: MakingUp, now: float) -> list[Effect]:
         """What is missing for good, then what was missed and what came meanwhile; some of it was missed later.
@@ -327,7 +429,7 @@ class CatchUp:
         place = next(self._places)
         for subscription in subscriptions:
             if subscription.replaying is not None:
-                subscription.replaying.live.append((event, again))
+                subscription.replaying.await_past(event, again=again)
             else:
                 numbers += subscription.add(event, place, again=again).numbers
         if numbers:
@@ -343,21 +445,17 @@ class CatchUp:
             return self._errands.pop(asker).finish(replaying)
         client, subscription = self._clients[asker.node], self._subscription(asker)
         assert subscription is not None
-        subscription.replaying = None
-        past = replaying.past(subscription.filter)
-        subscription.make_room(len(replaying.lost) + len(past) + len(replaying.live))
+        past = [event for event in replaying.past(subscription.filter) if not has_expired(event, now)]
+        subscription.make_room(len(replaying.lost) + len(past))
         deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
-        begins = replaying.told is None
-        newest: dict[Pair | None, int] = {}
+        replaying.lost = []
+        begins, newest = replaying.told is None, replaying.newest
+        for event in past:
+            deliveries.append(subscription.add(event, next(self._places), replayed=True, again=begins))
+            replaying.handed.add(place_of(event))
         for event in past if begins else ():
             newest[event.stream] = max(newest.get(event.stream, 0), event.seq or 0)
-        live = [(event, {"again": again}) for event, again in replaying.live if _follows(event, newest)]
-        known: set[Place] = set()
-        for event, terms in [*((event, {"replayed": True, "again": begins}) for event in past), *live]:
-            if place_of(event) not in known and not has_expired(event, now):
-                known.add(place_of(event))
-                deliveries.append(subscription.add(event, next(self._places), **terms))
-        return _notify(asker.node, client, deliveries)
+        return [*_notify(asker.node, client, deliveries), *self._caught_up(asker, replaying, now)]
 
     # --- asking ---
 
@@ -385,9 +483,12 @@ class CatchUp:
     def _ask(self, broker: NodeId, recall: Recall, askers: Sequence[Asker], *, replays: bool) -> list[Effect]:
         number = next(self._numbers)
         for asker in askers:
-            waits = self._replaying(asker) if replays else self._clients[asker.node].making_up
-            if waits is not None:
-                waits.waiting.add(number)
+            replaying, making_up = self._replaying(asker), self._clients[asker.node].making_up
+            if replays and replaying is not None:
+                replaying.waiting.add(number)
+                replaying.asked.add(broker)
+            elif not replays and making_up is not None:
+                making_up.waiting.add(number)
         recall = structs.replace(recall, number=number)
         epochs = [subscription.epoch for asker in askers if (subscription := self._subscription(asker))]
         self._asked[number] = Asked(broker, recall, frozenset(askers), frozenset(epochs), replays)
@@ -411,11 +512,30 @@ class CatchUp:
             return None
         return self._clients[asker.node].subscriptions.get(asker.name)
 
+    def _open(self) -> list[tuple[int, Asked]]:
+        return [*self._asked.items(), *self._held.items()]
+
+    def _is_awaited(self, number: int, asked: Asked) -> bool:
+        """Whether somebody still wants the rest of a replay."""
+        return any(r is not None and number in r.waiting for r in map(self._replaying, asked.askers))
+
     def _replaying(self, asker: Asker) -> Replaying | None:
         if isinstance(asker, Request):
             return self._errands[asker].replaying if asker in self._errands else None
         subscription = self._subscription(asker)
         return None if subscription is None else subscription.replaying
+
+
+def _interrupted(subscription: Subscription, brokers: Iterable[NodeId]) -> list[NodeId]:
+    """The brokers of which it lacks what waited for the past and is not here: all behind what they have sent of it."""
+    replaying = subscription.replaying
+    if replaying is None or not (replaying.is_behind or replaying.is_later):
+        return []
+    found = [broker for broker in brokers if broker in replaying.reached]
+    for broker in found:
+        subscription.lacks[broker] = replaying.interrupted(broker)
+        subscription.had.pop(broker, None)
+    return found
 
 
 def _follows(event: Event, newest: Mapping[Pair | None, int]) -> bool:

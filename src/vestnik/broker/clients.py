@@ -19,6 +19,8 @@ MOST_KEPT = 1_000_000
 """Notifications of a subscription."""
 MOST_AWAY = 1_000
 """Brokers out of reach of which a subscription knows what it lacks: more than a network has."""
+ROOM = 4_000
+"""Past events that are sent to a client before it has them; a page of them at least."""
 
 
 def has_expired(event: Event, now: float) -> bool:
@@ -54,6 +56,7 @@ class Subscription:
         self.had: dict[NodeId, Seen] = {}
         self.replaying: Replaying | None = None
         self.taken = 0  # up to this number the application has taken all
+        self._had = 0  # up to this number the client has all
         self._more = 0  # up to this number more is kept than was asked for
         self.change(message)
 
@@ -89,9 +92,24 @@ class Subscription:
     def take(self, number: int) -> None:
         """The application has taken all up to a number: they are not kept any longer."""
         self.taken = max(self.taken, min(number, self.last))
+        self.has(number)
         while self.kept and self.kept[0].number <= self.taken:
             self.kept.popleft()
+
+    def has(self, number: int) -> None:
+        """The client has all up to a number."""
+        self._had = max(self._had, min(number, self.last))
         self._fit()
+
+    @property
+    def room(self) -> int:
+        """How many past events can be sent before the client has those that were."""
+        return ROOM - (self.last - self._had)
+
+    @property
+    def told(self) -> int:
+        """The last number that the client is told of: where more of the past is here, that of what comes next."""
+        return self.last + (self.replaying is not None and self.replaying.flow is not None)
 
     def make_room(self, count: int) -> None:
         """So many come at once: keep them, beyond what was asked for, until the client has them."""
@@ -99,7 +117,7 @@ class Subscription:
         self._fit()
 
     def _fit(self) -> None:
-        most = self._keep + max(0, self._more - self.taken)
+        most = self._keep + max(0, self._more - max(self.taken, self._had))
         if self.kept.maxlen != most:
             self.kept = deque(self.kept, maxlen=most)
 

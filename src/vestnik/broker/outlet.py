@@ -56,7 +56,7 @@ class Outlet:
             if client.making_up is not None:
                 waiting.setdefault(name, []).append(subscription.epoch)
             elif subscription.replaying is not None:
-                subscription.replaying.live.append((event, False))
+                subscription.replaying.await_past(event, again=False)
             else:
                 numbers[name] = (*numbers.get(name, ()), (subscription.epoch, subscription.number(event, place)))
         for name, epochs in waiting.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from vestnik.broker.announcements import Announcements, Wish, admitted
@@ -22,6 +22,7 @@ from vestnik.wire.messages import (
     Last,
     Malformed,
     NodeId,
+    Position,
     Refused,
     Request,
     Subscribe,
@@ -79,6 +80,8 @@ class Reception:
             effects += self._catch_up.begin(source, message)
         elif wanted != after.filter:
             effects += self._catch_up.changed(source, wanted)
+        else:
+            effects += self._catch_up.go_on(source, now)
         seen = self._bearings.seen(known, after)
         effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
@@ -135,7 +138,9 @@ class Reception:
         return _answer(client, message, Refused(message.request, message.reason))
 
     def ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
-        return [Send(client, answer) for answer in self.client(client).answer(message.positions, now)]
+        known = self.client(client)
+        effects: list[Effect] = [Send(client, answer) for answer in known.answer(message.positions, now)]
+        return effects + self._has(client, message.positions, now)
 
     def took(self, message: Took, client: NodeId, now: float) -> list[Effect]:
         subscriptions = self.client(client).subscriptions
@@ -143,7 +148,17 @@ class Reception:
             known = subscriptions.get(position.name)
             if known is not None and known.epoch == position.epoch:
                 known.take(position.after)
-        return []
+        return self._has(client, message.positions, now)
+
+    def _has(self, client: NodeId, positions: Iterable[Position], now: float) -> list[Effect]:
+        """A client has all up to these positions: there may be room for more."""
+        effects: list[Effect] = []
+        for position in positions:
+            known = self.client(client).subscriptions.get(position.name)
+            if known is not None and known.epoch == position.epoch:
+                known.has(position.after)
+                effects += self._catch_up.go_on(Source(client, position.name), now)
+        return effects
 
     def gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""
@@ -166,7 +181,7 @@ class Reception:
         """It is told how far the numbers have come meanwhile, and asks for what it wants."""
         client = self.client(message.client)
         client.is_full = False
-        last = [(subscription.epoch, subscription.last) for subscription in client.subscriptions.values()]
+        last = [(subscription.epoch, subscription.told) for subscription in client.subscriptions.values()]
         return [Send(message.client, Last(tuple(last)))]
 
     def client(self, name: NodeId) -> Client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from vestnik.matching.single.index import Matcher
@@ -57,10 +58,14 @@ class Selection:
         """What was asked for, and is more than there may be, in words."""
         last, most = self._replay.last or sys.maxsize, self._replay.most or sys.maxsize
         number = min(self._count + len(self._latest), last) - most
-        older = "1 older one was" if number == 1 else f"{number:,} older ones were"
-        return (
-            f"{older} left out: a replay is of {most:,} here at most, which is the limit replay" if number > 0 else ""
-        )
+        return _left_out(number, most)
+
+
+def _left_out(number: int, most: int) -> str:
+    if number <= 0:
+        return ""
+    older = "1 older one was" if number == 1 else f"{number:,} older ones were"
+    return f"{older} left out: a replay is of {most:,} here at most, which is the limit replay"
 
 
 def recollect(
@@ -69,18 +74,24 @@ def recollect(
     """The answer to a recall, from what was stored behind `recall.after` and up to `upto`, in order.
 
     `lost` says, when that was read, what should have been there and was not. Where it depends on later events whether
-    one is wanted, all is read first. Else it may end early, and whoever recalls asks for the rest.
+    one is wanted, all is read first. Else it may end early, and whoever recalls asks for the rest; where there may be
+    more than there is to be, they are counted first.
     """
     selection = Selection(recall.filters, recall.replay)
-    at_once = UNASKED
+    at_once, said, most = UNASKED, "", recall.replay.most
     found: Iterable[Taken] = filter(selection.wants, stored)
-    if recall.replay.bound is not None or recall.replay.latest_by is not None:
+    if recall.replay.last is not None or recall.replay.latest_by is not None:
         for taken in stored:
             selection.take(taken)
         found, at_once = selection.taken(), sys.maxsize
+    elif most is not None and recall.after < 0 and upto > most:
+        beyond = max(0, sum(1 for _ in found) - most)
+        found, said = islice(filter(selection.wants, stored), beyond, None), _left_out(beyond, most)
     for number, page in enumerate(pages(found, lambda taken: taken.event), start=1):
         more = number < at_once
-        yield Recalled(recall.number, page, page[-1].position, upto, "" if more else lost(), more)
+        missing = [reason for reason in (said, "" if more else lost()) if reason]
+        yield Recalled(recall.number, page, page[-1].position, upto, "; ".join(missing), more)
+        said = ""
         if not more:
             return
     missing = [reason for reason in (selection.left_out, lost()) if reason]

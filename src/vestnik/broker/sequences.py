@@ -79,8 +79,8 @@ def merge(sequences: Iterable[Sequence[Taken]], rank: Callable[[Taken], Any] | N
 
     None comes before a cause that is in another sequence, unless they wait for each other.
     """
-    given, rank = list(sequences), rank or _rank
-    home = {_pair(taken): place for place, sequence in enumerate(given) for taken in sequence}
+    given, rank = list(sequences), rank or rank_of
+    home = {pair_of(taken): place for place, sequence in enumerate(given) for taken in sequence}
     rests = [iter(sequence) for sequence in given]
     ready: list[tuple[Any, int, Taken]] = []
     parked: dict[Pair, list[tuple[int, Taken]]] = {}
@@ -101,14 +101,14 @@ def merge(sequences: Iterable[Sequence[Taken]], rank: Callable[[Taken], Any] | N
             heapq.heapify(ready)
         _, place, first = heapq.heappop(ready)
         yield first
-        home.pop(_pair(first), None)
-        for waiting in parked.pop(_pair(first), []):
+        home.pop(pair_of(first), None)
+        for waiting in parked.pop(pair_of(first), []):
             queue(*waiting)
         for taken in islice(rests[place], 1):
             queue(place, taken)
 
 
-def _rank(taken: Taken) -> tuple[int, str, int]:
+def rank_of(taken: Taken) -> tuple[int, str, int]:
     event = taken.event
     return taken.time if event.time is None else event.time, event.source, _seq(taken)
 
@@ -117,5 +117,5 @@ def _position(taken: Taken) -> int:
     return taken.position
 
 
-def _pair(taken: Taken) -> Pair:
+def pair_of(taken: Taken) -> Pair:
     return taken.event.source, taken.event.id

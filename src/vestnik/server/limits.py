@@ -19,8 +19,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
     `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
     A client may send `message_bytes` in a message, and have `subscriptions` and as many advertisements, each with a
-    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events, and wait
-    for `fetches` of them at a time.
+    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events
+    of each broker, and wait for `fetches` of them at a time.
     """
 
     strangers: int = 256

@@ -149,13 +149,8 @@ class JournalStore:
             answer(part)
 
     def _find(self, what: Recall, upto: int) -> list[Recalled]:
-        cursor = self._journal.read(max(what.after, 0), upto)
-
-        def lost() -> str:
-            dropped = 1 if what.after < 0 else 0  # before what is kept there is always something
-            return "; ".join(str(gap) for gap in cursor.lost if gap.first > dropped)
-
-        return list(recollect(what, _taken(cursor), upto, lost))
+        stored = _Stored(self._journal, what.after, upto)
+        return list(recollect(what, stored, upto, stored.lost))
 
     def _retain(self) -> None:
         """Drop what is too old or not the latest; all else is dropped when something is appended."""
@@ -224,6 +219,25 @@ class MemoryStore:
         """All events that are kept, with the times at which they came."""
         for taken in list(self._taken):
             yield taken.time, taken.event
+
+
+class _Stored:
+    """What is stored behind a position and up to another; it is read whenever it is asked for."""
+
+    def __init__(self, journal: Journal, after: int, upto: int) -> None:
+        self._journal = journal
+        self._after = after
+        self._upto = upto
+        self._cursor = journal.read(max(after, 0), upto)
+
+    def __iter__(self) -> Iterator[Taken]:
+        self._cursor = self._journal.read(max(self._after, 0), self._upto)
+        return _taken(self._cursor)
+
+    def lost(self) -> str:
+        """What was not there when it was read."""
+        dropped = 1 if self._after < 0 else 0  # before what is kept there is always something
+        return "; ".join(str(gap) for gap in self._cursor.lost if gap.first > dropped)
 
 
 def _taken(cursor: Iterable[Record]) -> Iterator[Taken]:

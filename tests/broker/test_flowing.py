@@ -1,0 +1,139 @@
+"""The past is handed over as the client takes it, and what comes meanwhile does not pile up."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.test_core import CHEAP, World, quote
+from vestnik import Event
+from vestnik.broker import catching, clients
+from vestnik.broker.effects import Drained, Effect, Full, LinkDown, Past, Read, Send, Tick
+from vestnik.wire.messages import (
+    Addressed,
+    Ask,
+    Forward,
+    Last,
+    Notify,
+    Position,
+    Reach,
+    Recall,
+    Recalled,
+    Subscribe,
+    Taken,
+    Unsubscribe,
+)
+from vestnik.wire.replays import Replay
+
+ALL = Replay(all=True)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "ROOM", 3)
+    monkeypatch.setattr(catching, "MOST_LIVE", 4)
+
+
+def old(seq: int, broker: str = "b") -> Event:
+    return quote(5, f"{broker}-{seq}", stream=(broker, "nyse"), seq=seq)
+
+
+def took(*seqs: int, broker: str = "b") -> tuple[Taken, ...]:
+    return tuple([Taken(seq, 10 * seq, old(seq, broker)) for seq in seqs])
+
+
+def reads(effects: list[Effect]) -> list[Read]:
+    return [effect for effect in effects if isinstance(effect, Read)]
+
+
+def ids(effects: list[Effect]) -> list[str]:
+    """What a client gets: ids of events, and why some are missing."""
+    messages = [effect.message for effect in effects if isinstance(effect, Send) and effect.to == "c"]
+    deliveries = [delivery for message in messages if isinstance(message, Notify) for delivery in message.deliveries]
+    return [delivery.event.id if delivery.event else delivery.gap for delivery in deliveries]
+
+
+def begun(world: World, replay: Replay = ALL) -> Read:
+    (read,) = reads(world.tell("c", Subscribe("s", CHEAP, keep=2, afresh=7, replay=replay)))
+    return read
+
+
+def has(world: World, number: int) -> list[Effect]:
+    return world.tell("c", Ask((Position("s", 7, number),)))
+
+
+def test_as_much_is_sent_as_the_client_has_room_for() -> None:
+    world = World()
+    read = begun(world)
+    effects = world.tell("b", Past(read, Recalled(1, took(1, 2, 3, 4, 5), 5, 9)))
+    assert ids(effects) == ["b-1", "b-2", "b-3"] and Send("c", Last(((7, 4),))) in effects
+    (more,) = reads(effects)
+    assert (more.recall.after, more.recall.upto) == (5, 9), "the next part is asked for meanwhile"
+    assert ids(world.tell("b", Past(more, Recalled(1, took(6, 7, 8, 9), 9, 9)))) == []
+    assert ids(has(world, 2)) == ["b-4", "b-5"]
+    assert len(world.broker.clients["c"].subscriptions["s"].kept) <= 2 + 3
+    assert ids(has(world, 5)) == ["b-6", "b-7", "b-8"]
+    effects = has(world, 8)
+    assert ids(effects) == ["b-9"] and not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Last)]
+    assert ids(world.tell("b", Forward((quote(5, "new", stream=("u", "nyse"), seq=1),)))) == ["new"]
+
+
+def test_who_does_not_take_what_is_sent_is_told_when_it_does_that_there_is_more() -> None:
+    world = World()
+    read = begun(world)
+    world.tell("b", Full("c"))
+    assert ids(world.tell("b", Past(read, Recalled(1, took(1, 2, 3, 4), 4, 4)))) == []
+    assert world.tell("b", Drained("c")) == [Send("c", Last(((7, 4),)))]
+    assert ids(has(world, 3)) == ["b-4"]
+
+
+@pytest.mark.parametrize("replay", [ALL, Replay(last=9)], ids=["all", "last"])
+def test_what_comes_meanwhile_and_is_too_much_is_recalled(replay: Replay) -> None:
+    world = World()
+    read = begun(world, replay)
+    world.tell("u", Reach((("u", 0),)))
+    assert ids(world.tell("u", Forward((old(1, "u"),)))) == [], "u was not asked: what it took cannot be recalled"
+    for seq in range(3, 9):
+        assert ids(world.tell("b", Forward((old(seq),)))) == []
+    replaying = world.broker.clients["c"].subscriptions["s"].replaying
+    assert replaying is not None and len(replaying.live) <= 4
+    effects = world.tell("b", Past(read, Recalled(1, took(1, 2), 2, 2)))
+    assert ids(effects) == ["b-1", "b-2"]
+    (rest,) = reads(effects)
+    assert (rest.recall.after, rest.recall.upto, rest.recall.replay) == (2, 0, ALL)
+    has(world, 2)
+    effects = world.tell("b", Past(rest, Recalled(2, took(3, 4, 5, 6, 7), 7, 7)))
+    assert ids(effects) == ["b-3", "b-4", "b-5"]
+    effects = has(world, 5)
+    assert ids(effects) == ["b-6", "b-7", "u-1", "b-8"], "what waits and is here comes last"
+    assert world.broker.clients["c"].subscriptions["s"].replaying is None
+
+
+def test_a_broker_that_vanishes_is_asked_for_the_rest_when_it_is_back() -> None:
+    world = World()
+    world.tell("u", Reach((("u", 2),)))
+    effects = world.tell("c", Subscribe("s", CHEAP, keep=2, afresh=7, replay=ALL))
+    (read,) = reads(effects)
+    sent = [effect.message for effect in effects if isinstance(effect, Send)]
+    (number,) = [m.body.number for m in sent if isinstance(m, Addressed) and isinstance(m.body, Recall)]
+    world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))
+    for seq in range(3, 9):
+        world.tell("u", Forward((old(seq, "u"),)))
+    world.tell("u", Reach((("u", 8),)))
+    part = Recalled(number, took(1, broker="u"), 1, 2)
+    assert ids(world.tell("u", Addressed("b", "u", part))) == ["u-1"]
+    effects = world.tell("b", LinkDown("u"))
+    assert ids(effects) == [] and world.broker.clients["c"].subscriptions["s"].lacks == {"u": 1}
+    (read,) = reads(effects)
+    assert ids(world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))) == []
+    assert world.broker.clients["c"].subscriptions["s"].replaying is None
+
+
+def test_who_wants_it_no_more_is_forgotten() -> None:
+    world = World()
+    read = begun(world)
+    effects = world.tell("b", Past(read, Recalled(1, took(*range(1, 5)), 4, 9)))
+    (more,) = reads(effects)
+    world.tell("c", Unsubscribe("s"))
+    assert world.tell("b", Past(more, Recalled(1, took(5, 6), 6, 9))) == []
+    world.tell("b", Tick(0))
+    assert not world.broker._catch_up._held
