@@ -120,7 +120,7 @@ def test_pages_put_together_are_what_was_selected(
     for one in journal[max(recall.after, 0) :]:
         direct.take(one)
     assert [one for part in parts for one in part.taken] == direct.taken()
-    assert parts[-1].lost == direct.left_out
+    assert "".join(part.lost for part in parts) == direct.left_out
     assert all(len(part.taken) <= page and part.number == 7 for part in parts)
     assert all(one.after < other.after or other is parts[-1] for one, other in pairwise(parts))
 
@@ -128,13 +128,13 @@ def test_pages_put_together_are_what_was_selected(
 def asked_to_the_end(recall: Recall, journal: list[Taken]) -> list[Recalled]:
     """All parts of the answer; what does not come unasked is asked for."""
     parts: list[Recalled] = []
-    after = recall.after
+    after, upto = recall.after, 0
     while True:
-        again = Recall(recall.number, recall.filters, recall.replay, after, len(journal))
+        again = Recall(recall.number, recall.filters, recall.replay, after, upto)
         answer = list(recollect(again, journal[max(after, 0) :], len(journal)))
         assert [part.more for part in answer] == [True] * (len(answer) - 1) + [False]
         parts += answer
-        after = answer[-1].after
+        after, upto = answer[-1].after, answer[-1].upto
         if after >= len(journal):
             return parts
 

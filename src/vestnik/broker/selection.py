@@ -84,7 +84,7 @@ def recollect(
         for taken in stored:
             selection.take(taken)
         found, at_once = selection.taken(), sys.maxsize
-    elif most is not None and recall.after < 0 and upto > most:
+    elif most is not None and not recall.upto and upto > most:
         beyond = max(0, sum(1 for _ in found) - most)
         found, said = islice(filter(selection.wants, stored), beyond, None), _left_out(beyond, most)
     for number, page in enumerate(pages(found, lambda taken: taken.event), start=1):
