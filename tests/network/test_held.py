@@ -11,12 +11,13 @@ import pytest
 
 from journal.journals import crashed, files
 from journal.journals import put as contents
-from network.worlds import until
+from network.worlds import broker, client, until
 from vestnik import Event
 from vestnik.broker.effects import Append
 from vestnik.errors import JournalFailed
 from vestnik.journal import Entry, Journal, Settings
 from vestnik.server import store as stores
+from vestnik.server.process import Broker
 from vestnik.server.store import JournalStore
 
 LATER = "2999-01-01T00:00:00Z"
@@ -168,3 +169,16 @@ async def test_what_could_not_be_stored_is_not_held(tmp_path: Path, monkeypatch:
     await store.close()
     assert "the disk is full" in answers[0]
     assert await reopened(tmp_path) == []
+
+
+async def test_that_something_held_was_damaged_is_said(tmp_path: Path) -> None:
+    async with broker(data=tmp_path) as b, client(b) as c:
+        for id in ("1", "2"):
+            await c.publish(held(id))
+    (segment,) = (tmp_path / "held").glob("*.segment")
+    data = segment.read_bytes()
+    segment.write_bytes(data.replace(b"not_before", b"not_BEFORE", 1))
+    said: list[str] = []
+    async with Broker(b.settings, said.append):
+        pass
+    assert f"{tmp_path / 'held'}: 1 records, up to position 2\nposition 1 cannot be read" in said[0]

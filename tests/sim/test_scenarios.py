@@ -51,7 +51,7 @@ def test_a_small_scenario_is_enough() -> None:
         ("[topology]", "[clients]\nkeep = 10_000_000\n[topology]", "clients.keep", "must be from 0 to 1,000,000"),
         ("[topology]", "[clients]\nspecial = 1.5\n[topology]", "clients.special", "must be from 0 to 1.0, not 1.5"),
         ("[topology]", "[clients]\nbatch = 0\n[topology]", "clients.batch", "a batch is of 1 event or more, not of 0"),
-        ("[topology]", "[clients]\nreplay = {}\n[topology]", "clients.replay", "say what to replay"),
+        ("[topology]", "[clients]\nreplay = {}\n[topology]", "clients.replay", "a replay asks for something"),
         ("[topology]", "[clients]\nreplay = {last = 0}\n[topology]", "clients.replay", "the last 1 or more, not 0"),
         ("[topology]", f"{FAULT}'disk'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
         ("[topology]", f"{FAULT}'pause'\nlasting=1\nclient='x'\n[topology]", "faults[0].client", "no client x"),

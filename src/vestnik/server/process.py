@@ -78,9 +78,9 @@ class Broker:
         stored: Iterable[Append] = ()
         if settings.data is not None:
             self._journal = _journal(settings.data, settings.retention(), settings.retain_latest_by)
-            for recovery in self._journal.recoveries:
+            for folder, recovery in self._journal.recoveries.items():
                 if not recovery.is_clean:
-                    self._say(str(recovery))
+                    self._say(f"{folder}: {recovery}")
             stored = self._journal.stored()
             began = max(began, self._journal.latest + 1)  # also where the clock was put back
         if settings.trace is not None:

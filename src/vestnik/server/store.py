@@ -58,7 +58,7 @@ class JournalStore:
         self._waiting: deque[int] = deque()  # the positions before what is
         self._later: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.recoveries = self._journal.recovery, self._held.recovery
+        self.recoveries = {folder: self._journal.recovery, folder.with_name("held"): self._held.recovery}
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
         self._retaining: asyncio.TimerHandle | None = None
