@@ -27,6 +27,7 @@ from vestnik.server.desk import Desk, Links, Timed
 from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
+from vestnik.server.pacing import Pacing
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
 from vestnik.wire.frames import LARGEST, VERSION
@@ -111,6 +112,7 @@ class BrokerHost:
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
+        self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._quiet.discard(end))
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
         self._quiet: set[End] = set()  # who was not heard since the last beat
@@ -166,7 +168,8 @@ class BrokerHost:
     def _beat(self) -> None:
         """Ask those who were silent whether they are there; who did not answer the last time is not."""
         self._pulse = self._loop.call_later(BEAT, self._beat)
-        for end in self._quiet & self._guests.keys():
+        self._pacing.forget(self._ends)
+        for end in [end for end in self._quiet & self._guests.keys() if end not in self._pacing.ahead]:
             self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
         self._quiet = set(self._guests)
         for end in self._guests:
@@ -226,6 +229,7 @@ class BrokerHost:
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
+        self._pacing.closed(end)
         self._doubted.discard(end)
         self._forget_stranger(end)
         guest = self._guests.pop(end, None)
@@ -243,19 +247,21 @@ class BrokerHost:
         if guest is not None and guest.is_broker:
             self._congested.add(end)
         elif guest is not None:
-            end.pause()  # who does not read is not read from, so that answers do not pile up
+            self._pacing.full(end)  # who does not read is not read from, so that answers do not pile up
             self.engine.do(Full(guest.name))
 
     def drained(self, end: End) -> None:
         guest = self._guests.get(end)
         self._congested.discard(end)
         if guest is not None and not guest.is_broker:
-            end.resume()
+            self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)
         if kind in BY_CLIENTS and not guest.is_broker:
+            if isinstance(message, Publish):
+                self._pacing.published(guest.name, end, len(message.events))
             self.engine.take(self._door.permitted(message, guest, self.core), guest.name)
         elif kind in BY_BROKERS and guest.is_broker:
             self.engine.take(message, guest.name)

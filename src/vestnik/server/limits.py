@@ -19,8 +19,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
     `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
     A client may send `message_bytes` in a message, and have `subscriptions` and as many advertisements, each with a
-    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events
-    of each broker, and wait for `fetches` of them at a time.
+    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events of each
+    broker, and wait for `fetches` of them at a time. It may publish `publish_rate` events a second, any number unless
+    that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
     """
 
     strangers: int = 256
@@ -33,10 +34,14 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep: int = MOST_KEPT
     replay: int = 1_000_000
     fetches: int = 16
+    publish_rate: int | None = None
+    publish_burst: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if value is None and field.default is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidSetting(f"limits.{field.name}", f"is a number from 1 on, not {value!r}")
         if self.message_bytes > LARGEST_SAID:

@@ -15,6 +15,8 @@ class MemoryEnd(End):
         self._loop = loop
         self._other: MemoryEnd | None = None
         self._out: list[Message] = []
+        self._is_paused = False
+        self._held: list[Message] = []  # what has arrived meanwhile
 
     def send(self, message: Message) -> None:
         self._out.append(message)
@@ -30,11 +32,26 @@ class MemoryEnd(End):
         if other is not None:
             self._loop.call_soon(other._end)
 
+    def pause(self) -> None:
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._is_paused = False
+        if self._held:
+            self._loop.call_soon(self._arrive, [])
+
     def _arrive(self, messages: list[Message]) -> None:
-        if self._other is not None:
-            self._receiver.received(self, messages)
+        self._held += messages
+        if not self._is_paused:
+            self._take_held()
+
+    def _take_held(self) -> None:
+        held, self._held = self._held, []
+        if held and self._other is not None:
+            self._receiver.received(self, held)
 
     def _end(self) -> None:
+        self._take_held()
         if self._other is not None:
             self._other = None
             self._receiver.closed(self, "the other side closed the connection")

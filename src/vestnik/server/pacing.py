@@ -1,0 +1,88 @@
+"""How fast clients publish: who is ahead of what it may is not read from until it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Container
+
+from vestnik.server.limits import Limits
+from vestnik.transport.ends import End
+from vestnik.wire.messages import NodeId
+
+
+class Pace:
+    """So many events a second in the long run, and a `burst` at once. Time comes in."""
+
+    def __init__(self, rate: int, burst: int, now: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._left = float(burst)
+        self._at = now
+
+    def take(self, events: int, now: float) -> float:
+        """Seconds after which there may be more."""
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate) - events
+        self._at = now
+        return max(0.0, -self._left / self._rate)
+
+
+class Pacing:
+    """Decides whether connections are read from: not while they are ahead, nor while they do not read themselves.
+
+    `resumed` is called when one is not ahead any more: until then it could not be heard.
+    """
+
+    def __init__(self, limits: Limits, loop: asyncio.AbstractEventLoop, resumed: Callable[[End], None]) -> None:
+        self._rate = limits.publish_rate
+        self._burst = limits.publish_burst or limits.publish_rate or 0
+        self._loop = loop
+        self._resumed = resumed
+        self._paces: dict[NodeId, Pace] = {}
+        self._ahead: dict[End, asyncio.TimerHandle] = {}
+        self._full: set[End] = set()
+
+    @property
+    def ahead(self) -> Container[End]:
+        """Who is silent because it is not listened to."""
+        return self._ahead
+
+    def published(self, client: NodeId, end: End, events: int) -> None:
+        if self._rate is None:
+            return
+        pace = self._paces.get(client)
+        if pace is None:
+            pace = self._paces[client] = Pace(self._rate, self._burst, self._loop.time())
+        wait = pace.take(events, self._loop.time())
+        if wait > 0:
+            self._cancel(end)
+            self._ahead[end] = self._loop.call_later(wait, self._go_on, end)
+            end.pause()
+
+    def full(self, end: End) -> None:
+        """It does not read what it is sent."""
+        self._full.add(end)
+        end.pause()
+
+    def drained(self, end: End) -> None:
+        self._full.discard(end)
+        if end not in self._ahead:
+            end.resume()
+
+    def closed(self, end: End) -> None:
+        self._cancel(end)
+        self._full.discard(end)
+
+    def forget(self, here: Container[NodeId]) -> None:
+        """Know nothing of clients that are not here any more. Whoever comes again at once goes on as it was."""
+        self._paces = {client: pace for client, pace in self._paces.items() if client in here}
+
+    def _go_on(self, end: End) -> None:
+        del self._ahead[end]
+        self._resumed(end)
+        if end not in self._full:
+            end.resume()
+
+    def _cancel(self, end: End) -> None:
+        timer = self._ahead.pop(end, None)
+        if timer is not None:
+            timer.cancel()
