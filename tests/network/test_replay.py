@@ -101,6 +101,12 @@ async def test_a_broker_without_a_folder_remembers_the_last_events() -> None:
         assert await taken(subscription, 2) == [1, 2]
 
 
+async def test_who_has_said_nothing_before_may_fetch() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        await p.publish(quote(1))
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [1]
+
+
 @pytest.mark.parametrize("wrong", [{}, {"last": 0}, {"last": True}, {"since": "yesterday"}, {"all": False}])
 def test_replays_that_are_none(wrong: dict[str, object]) -> None:
     with pytest.raises((WrongType, WrongValue)):

@@ -483,12 +483,12 @@ class CatchUp:
     def _ask(self, broker: NodeId, recall: Recall, askers: Sequence[Asker], *, replays: bool) -> list[Effect]:
         number = next(self._numbers)
         for asker in askers:
-            replaying, making_up = self._replaying(asker), self._clients[asker.node].making_up
+            replaying, client = self._replaying(asker), self._clients.get(asker.node)  # who only fetches is not there
             if replays and replaying is not None:
                 replaying.waiting.add(number)
                 replaying.asked.add(broker)
-            elif not replays and making_up is not None:
-                making_up.waiting.add(number)
+            elif not replays and client is not None and client.making_up is not None:
+                client.making_up.waiting.add(number)
         recall = structs.replace(recall, number=number)
         epochs = [subscription.epoch for asker in askers if (subscription := self._subscription(asker))]
         self._asked[number] = Asked(broker, recall, frozenset(askers), frozenset(epochs), replays)
