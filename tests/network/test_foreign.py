@@ -8,7 +8,7 @@ import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, until
-from vestnik.errors import NoBroker
+from vestnik.errors import NoBroker, Unreachable
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
@@ -51,5 +51,19 @@ async def test_a_browser_at_the_port_of_a_broker_can_read_why() -> None:
 
 
 async def test_who_speaks_tls_to_a_broker_that_does_not() -> None:
+    async with broker() as b:
+        with pytest.raises(Unreachable, match="if it is not spoken there, write vestnik://"):
+            await vestnik.connect(f"vestniks://{b.address}", timeout=0.5)
     assert "write vestnik:// and not vestniks://" in spoken(b"\x16\x03\x01\x02\x00\x01\x00\x01")
     assert spoken(b"\x00\x00\x00\x05") == ""
+
+
+async def test_who_does_not_speak_tls_to_a_broker_that_does() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        with pytest.raises(Unreachable, match="if TLS is spoken there, write vestniks://"):
+            await vestnik.connect(f"{host}:{port}", timeout=0.5)

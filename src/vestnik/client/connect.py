@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from vestnik.transport.ends import End, Receiver
 from vestnik.transport.tcp import dial
 
 LOG: Final = logging.getLogger("vestnik")
+NO_TLS: Final = "TLS could not be agreed on; if it is not spoken there, write vestnik://"
 DEFAULT_URL: Final = "vestnik://127.0.0.1:8020"
 
 
@@ -51,7 +53,12 @@ def connect(
     context = tls.dialling(ca, cert, key) if is_secure else None
 
     async def reach(receiver: Receiver) -> End:
-        return await dial(receiver, *address, tls=context)
+        try:
+            return await dial(receiver, *address, tls=context)
+        except (ssl.SSLError, ConnectionResetError) as error:
+            if context is None or isinstance(error, ssl.SSLCertVerificationError):
+                raise
+            raise OSError(0, f"{NO_TLS} ({error.strerror or type(error).__name__})") from None
 
     return ServiceBus(reach, str(address), name=name or os.environ.get(NAME), token=token, timeout=timeout)
 

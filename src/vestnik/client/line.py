@@ -15,7 +15,7 @@ from vestnik.errors import Disconnected, NoBroker, TurnedAway, Unreachable, Untr
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
-from vestnik.transport.ends import End, Receiver
+from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FOREIGN
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
@@ -234,6 +234,8 @@ class Line:
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._turns.finish(end)
+        if reason == CLOSED and not self.is_up:
+            reason = f"{CLOSED} at once; if TLS is spoken there, write vestniks://"
         self._end, self.is_up, self._is_full = None, False, False
         self._posted.clear()
         self._error = NoBroker(self.address, reason) if code == FOREIGN else Unreachable(self.address, reason)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from vestnik.model.parser import Limits
 from vestnik.wire.messages import Goodbye, Message
+
+CLOSED: Final = "the other side closed the connection"
 
 
 class End(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from vestnik.transport.ends import End, Receiver
+from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.wire.messages import Message
 
 
@@ -54,7 +54,7 @@ class MemoryEnd(End):
         self._take_held()
         if self._other is not None:
             self._other = None
-            self._receiver.closed(self, "the other side closed the connection")
+            self._receiver.closed(self, CLOSED)
 
 
 def pair(one: Receiver, other: Receiver, names: tuple[str, str] = ("one", "other")) -> tuple[End, End]:

@@ -8,7 +8,7 @@ from typing import cast
 
 from vestnik.errors import InvalidFrame
 from vestnik.model.parser import OUTSIDE, Limits
-from vestnik.transport.ends import End, Receiver
+from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
 from vestnik.transport.tls import names
@@ -126,7 +126,7 @@ class TcpEnd(End, asyncio.Protocol):
             self._ending.cancel()
         if self._is_open:
             self._is_open = False
-            self._receiver.closed(self, str(error) if error else "the other side closed the connection")
+            self._receiver.closed(self, str(error) if error else CLOSED)
 
     def pause_writing(self) -> None:
         self._receiver.full(self)
