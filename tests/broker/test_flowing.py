@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.test_core import CHEAP, World, quote
+from broker.test_core import CHEAP, DEAR, World, quote
 from vestnik import Event
-from vestnik.broker import catching, clients
+from vestnik.broker import behind, catching, clients
 from vestnik.broker.effects import Drained, Effect, Full, LinkDown, Past, Read, Send, Tick
 from vestnik.wire.messages import (
     Addressed,
@@ -137,3 +137,50 @@ def test_who_wants_it_no_more_is_forgotten() -> None:
     assert world.tell("b", Past(more, Recalled(1, took(5, 6), 6, 9))) == []
     world.tell("b", Tick(0))
     assert not world.broker._catch_up._held
+
+
+# --- causes that wait ---
+
+
+def effect(seq: int, *causes: Event, price: float = 95) -> Event:
+    made = Event("quote", {"price": price}, source="x", id=f"x-{seq}", causes=[(e.source, e.id) for e in causes])
+    return made.replace(stream=("u", "x"), seq=seq)
+
+
+def test_an_effect_waits_for_a_cause_that_waits_for_the_past_of_another_subscription() -> None:
+    world = World()
+    world.tell("c", Subscribe("live", DEAR, afresh=8))
+    read = begun(world)
+    assert ids(world.tell("u", Forward((old(1, "u"),)))) == []
+    assert ids(world.tell("u", Forward((effect(1, quote(5, "other")),)))) == ["x-1"], "no cause of it waits"
+    assert ids(world.tell("u", Forward((effect(2, old(1, "u")), effect(3))))) == [], "and what follows in its stream"
+    assert ids(world.tell("u", Forward((quote(95, "q", stream=("v", "nyse"), seq=1),)))) == ["q"], "others do not wait"
+    assert ids(world.tell("b", Past(read, Recalled(1, took(1), 1, 1)))) == ["b-1", "u-1", "x-2", "x-3"]
+    assert ids(world.tell("u", Forward((effect(4, old(1, "u")),)))) == ["x-4"]
+    assert world.broker.clients["c"].behind is None
+
+
+def test_effects_come_when_the_subscription_that_they_wait_for_is_over() -> None:
+    world = World()
+    world.tell("c", Subscribe("live", DEAR, afresh=8))
+    begun(world)
+    world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")))))
+    assert ids(world.tell("c", Unsubscribe("s"))) == ["x-1"]
+
+
+def test_what_waited_for_one_subscription_may_be_an_effect_of_what_waits_for_another() -> None:
+    world = World()
+    read = begun(world)
+    (other,) = reads(world.tell("c", Subscribe("other", DEAR, afresh=8, replay=ALL)))
+    world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")))))
+    assert ids(world.tell("b", Past(other, Recalled(other.recall.number, (), 0, 0)))) == []
+    assert ids(world.tell("b", Past(read, Recalled(1, (), 0, 0)))) == ["u-1", "x-1"]
+
+
+def test_effects_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(behind, "MOST", 2)
+    world = World()
+    world.tell("c", Subscribe("live", DEAR, afresh=8))
+    begun(world)
+    world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")), effect(2))))
+    assert ids(world.tell("u", Forward((effect(3),)))) == ["x-1", "x-2", "x-3"]

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
+from vestnik.broker.behind import Ready
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.confluence import Confluence
@@ -136,6 +137,7 @@ class CatchUp:
             gaps = [subscription.add(None, next(self._places), gap=reason) for reason in lost]
             return _notify(source.node, client, gaps)
         subscription.replaying = Replaying(replay, partial=partial)
+        client.begin_behind(subscription)
         subscription.replaying.lost += lost
         return self._replay(source, wanted, replay)
 
@@ -148,6 +150,7 @@ class CatchUp:
             return []
         if subscription.replaying is None:
             subscription.replaying = Replaying(EVERYTHING, told=before)
+            self._clients[source.node].begin_behind(subscription)
         return self._replay(source, wanted, EVERYTHING)
 
     def fetch(self, client: NodeId, message: Fetch) -> list[Effect]:
@@ -390,11 +393,13 @@ class CatchUp:
         deliveries = [subscription.add(None, next(self._places), gap=reason) for reason in replaying.lost]
         live = [(event, again) for event, again in replaying.live if _follows(event, replaying.newest)]
         subscription.make_room(len(live))
+        if client.behind is not None:
+            client.behind.ends(subscription)
         for event, again in live:
             if place_of(event) not in known and not has_expired(event, now):
                 known.add(place_of(event))
-                deliveries.append(subscription.add(event, next(self._places), again=again))
-        return _notify(source.node, client, deliveries)
+                deliveries += self._hand_out(client, event, [subscription], again=again)
+        return [*_notify(source.node, client, deliveries), *self.look_again(source.node, now)]
 
     def _made_up(self, node: NodeId, making_up: MakingUp, now: float) -> list[Effect]:
         """What is missing for good, then what was missed and what came meanwhile; some of it was missed later.
@@ -420,20 +425,29 @@ class CatchUp:
                 deliveries.append(subscriptions[epoch].add(None, next(self._places), gap=reason))
         for event, epochs, again in coming:
             wanting = [subscriptions[epoch] for epoch in epochs if epoch in subscriptions]
-            deliveries += self._hand_out(event, wanting, again=again) if not has_expired(event, now) else ()
+            deliveries += self._hand_out(client, event, wanting, again=again) if not has_expired(event, now) else ()
         return _notify(node, client, deliveries)
 
-    def _hand_out(self, event: Event, subscriptions: list[Subscription], *, again: bool) -> Iterator[Delivery]:
-        """Number an event in these subscriptions, but for those that still wait for the past."""
-        numbers: list[tuple[int, int]] = []
-        place = next(self._places)
-        for subscription in subscriptions:
-            if subscription.replaying is not None:
-                subscription.replaying.await_past(event, again=again)
-            else:
-                numbers += subscription.add(event, place, again=again).numbers
-        if numbers:
-            yield Delivery(event, tuple(numbers), again=again)
+    def _hand_out(
+        self, client: Client, event: Event, subscriptions: list[Subscription], *, again: bool
+    ) -> Iterator[Delivery]:
+        """Number an event in these subscriptions, but for those that still wait for something."""
+        ready = [Ready(event, subscriptions, again)] if subscriptions else []
+        if client.behind is not None:
+            ready = client.behind.take(event, subscriptions, again=again)
+        for one in ready:
+            yield one.numbered(next(self._places))
+
+    def look_again(self, node: NodeId, now: float) -> list[Effect]:
+        """Some subscriptions of a client wait no longer, or there are some no more: hand out what waited for them."""
+        client = self._clients.get(node)
+        if client is None or client.behind is None:
+            return []
+        ready = client.behind.look_again(client.subscriptions.values())
+        if client.behind.is_over:
+            client.behind = None
+        fresh = [one for one in ready if not has_expired(one.event, now)]
+        return _notify(node, client, [one.numbered(next(self._places)) for one in fresh])
 
     def _replayed(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
         """What is missing for good, then the past, then what came meanwhile.

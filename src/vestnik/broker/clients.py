@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from vestnik.broker.behind import Behind
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.model.events import Event
 from vestnik.model.streams import Seen, was_seen
@@ -144,6 +145,7 @@ class Client:
         self.subscriptions: dict[str, Subscription] = {}
         self.advertisements: dict[str, bool] = {}  # whether each has a lease
         self.making_up: MakingUp | None = None
+        self.behind: Behind | None = None  # where any of its subscriptions waits for the past
 
     @property
     def is_forgotten(self) -> bool:
@@ -154,6 +156,11 @@ class Client:
     def takes(self) -> bool:
         """Whether notifications are sent to it, and not only kept."""
         return self.connected and not self.is_full
+
+    def begin_behind(self, subscription: Subscription) -> None:
+        """A subscription waits for the past."""
+        self.behind = self.behind or Behind()
+        self.behind.begins(subscription)
 
     def await_missed(self, event: Event, epochs: list[int]) -> None:
         """Hand out an event to these subscriptions when all that is missing before it has come."""

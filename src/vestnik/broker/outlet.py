@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from vestnik.broker.clients import Client, has_expired
+from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Note, Send
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
@@ -47,6 +47,7 @@ class Outlet:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
         numbers: dict[NodeId, tuple[tuple[int, int], ...]] = {}
         waiting: dict[NodeId, list[int]] = {}
+        behind: dict[NodeId, list[Subscription]] = {}
         place = next(self._places)
         for name, wanted_as in subscriptions:
             client = self._clients.get(name)
@@ -55,12 +56,18 @@ class Outlet:
                 continue
             if client.making_up is not None:
                 waiting.setdefault(name, []).append(subscription.epoch)
-            elif subscription.replaying is not None:
-                subscription.replaying.await_past(event, again=False)
+            elif client.behind is not None:
+                behind.setdefault(name, []).append(subscription)
             else:
                 numbers[name] = (*numbers.get(name, ()), (subscription.epoch, subscription.number(event, place)))
         for name, epochs in waiting.items():
             self._clients[name].await_missed(event, epochs)
+        for name, wanting in behind.items():
+            client = self._clients[name]
+            ready = client.behind.take(event, wanting) if client.behind else ()
+            deliveries = [one.numbered(next(self._places)) for one in ready]
+            if deliveries and client.takes:
+                local.setdefault(name, []).extend(deliveries)
         for name, pairs in numbers.items():
             if self._clients[name].takes:
                 local.setdefault(name, []).append(Delivery(event, pairs))

@@ -78,6 +78,7 @@ class Reception:
         effects = self._tell(now)
         if after is not before:
             effects += self._catch_up.begin(source, message)
+            effects += self._catch_up.look_again(client, now)
         elif wanted != after.filter:
             effects += self._catch_up.changed(source, wanted)
         else:
@@ -91,7 +92,8 @@ class Reception:
 
     def unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
-        return [*self._tell(now), *_answer(client, message, Accepted(message.request))]
+        effects = [*self._tell(now), *_answer(client, message, Accepted(message.request))]
+        return effects + self._catch_up.look_again(client, now)
 
     def _drop_subscription(self, client: NodeId, name: str) -> None:
         subscription = self.client(client).subscriptions.pop(name, None)
@@ -170,7 +172,7 @@ class Reception:
         client.connected = client.is_full = False
         if client.is_forgotten:
             del self._clients[message.client]
-        return self._tell(now)
+        return [*self._tell(now), *self._catch_up.look_again(message.client, now)]
 
     def full(self, message: Full, sender: NodeId, now: float) -> list[Effect]:
         """From now on its notifications are kept, and not sent."""
@@ -199,7 +201,8 @@ class Reception:
             self._forget(source, wanted)
         for source in sorted(offered.keys() - self._router.advertised.keys()):
             self._forget_offer(source, offered[source])
-        return [Lapsed(source.node, source.name, wanted) for source, wanted in lapsed]
+        found: list[Effect] = [Lapsed(source.node, source.name, wanted) for source, wanted in lapsed]
+        return found + [effect for source, _ in lapsed for effect in self._catch_up.look_again(source.node, now)]
 
     def _forget(self, source: Source, wanted: Filter) -> None:
         """A subscription has expired; a client that has none left and is not there is forgotten."""

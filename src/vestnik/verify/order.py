@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from vestnik.model.events import Event, Pair
-from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published, Subscribed, Vanished
+from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published, Vanished
 from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
@@ -65,9 +65,9 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """No client is notified of an event before one of its causes, if of both.
 
     What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
-    What was lost on its way to a client is asked for again, and may come late for another subscription. A subscription
-    that began with a replay stands alone: what comes for it waits for the past. So does each of a client that did not
-    take its notifications, and asks for what it missed of each.
+    What was lost on its way to a client is asked for again, and may come late for another subscription. What is
+    replayed to a subscription stands alone: it is older than the subscription. So does each subscription of a client
+    that did not take its notifications, and asks for what it missed of each.
     """
     apart = {record.receiver for record in history.records if isinstance(record, Vanished) and record.kind == "Notify"}
     asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
@@ -103,9 +103,7 @@ def _subscribers(history: History, number: int, record: Notified, *, alone: bool
     found: set[int] = set()
     for name, _ in record.numbers:
         begun, _ = _begun(history, record.client, name, number)
-        first = history.records[begun] if begun >= 0 else None
-        replays = isinstance(first, Subscribed) and first.replay is not None
-        found.add(begun if alone or replays else -1)
+        found.add(begun if alone or record.replayed else -1)
     return found
 
 
