@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.test_core import CHEAP, DEAR, World, quote
-from vestnik import Event
+from vestnik import Event, Filter
 from vestnik.broker import behind, catching, clients
 from vestnik.broker.effects import Drained, Effect, Full, LinkDown, Past, Read, Send, Tick
 from vestnik.wire.messages import (
@@ -172,9 +172,23 @@ def test_what_waited_for_one_subscription_may_be_an_effect_of_what_waits_for_ano
     world = World()
     read = begun(world)
     (other,) = reads(world.tell("c", Subscribe("other", DEAR, afresh=8, replay=ALL)))
-    world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")))))
+    cause = effect(1, price=5)
+    world.tell("u", Forward((cause, effect(2, cause), effect(3))))
     assert ids(world.tell("b", Past(other, Recalled(other.recall.number, (), 0, 0)))) == []
-    assert ids(world.tell("b", Past(read, Recalled(1, (), 0, 0)))) == ["u-1", "x-1"]
+    assert ids(world.tell("b", Past(read, Recalled(1, (), 0, 0)))) == ["x-1", "x-2", "x-3"]
+
+
+def test_what_waits_for_several_comes_in_order_when_all_are_there() -> None:
+    world = World()
+    wanted = {"a": Filter.parse("price = 1"), "b": Filter.parse("price = 2"), "c": Filter.parse("price = 3")}
+    asked = {}
+    for epoch, (name, one) in enumerate(wanted.items()):
+        (asked[name],) = reads(world.tell("c", Subscribe(name, one, afresh=10 + epoch, replay=ALL)))
+    first, cause = effect(1, price=3), effect(3, price=2)
+    held, last = effect(2, first, price=2), effect(4, cause, price=1)
+    world.tell("u", Forward((first, held, cause, last)))
+    found = [ids(world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))) for read in asked.values()]
+    assert found == [[], [], ["x-1", "x-2", "x-3", "x-4"]]
 
 
 def test_effects_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:

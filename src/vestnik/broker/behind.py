@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from vestnik.broker.sequences import by_stream
 from vestnik.model.events import Event, Pair
 from vestnik.wire.messages import Delivery
 
@@ -35,7 +36,7 @@ class Behind:
         self._waiting: dict[int, dict[Pair, None]] = {}  # by subscription, events that wait for its past
         self._kept: list[Ready] = []
         self._effects: set[Pair] = set()  # of what is kept
-        self._streams: set[Pair | None] = set()
+        self._streams: set[tuple[int, Pair | None]] = set()  # of it, by subscription
 
     @property
     def is_over(self) -> bool:
@@ -61,20 +62,18 @@ class Behind:
             waiting[pair] = None
             if len(waiting) > MOST:
                 del waiting[next(iter(waiting))]
-        if not free:
-            return []
-        ready = Ready(event, free, again)
-        if not self._must_wait(event):
-            return [ready]
-        self._kept.append(ready)
-        self._effects.add(pair)
-        self._streams.add(event.stream)
-        return self._release() if len(self._kept) > MOST else []
+        waits = self._is_effect(event)
+        later = [one for one in free if waits or (one.epoch, event.stream) in self._streams]
+        now = [one for one in free if one not in later]
+        ready = [Ready(event, now, again)] if now else []
+        if later:
+            self._kept.append(Ready(event, later, again))
+            self._effects.add(pair)
+            self._streams.update([(one.epoch, event.stream) for one in later])
+        return ready + self._release() if len(self._kept) > MOST else ready
 
-    def _must_wait(self, event: Event) -> bool:
-        """Whether a cause waits, or an earlier event of its stream."""
-        if event.stream in self._streams:
-            return True
+    def _is_effect(self, event: Event) -> bool:
+        """Whether it is one of what waits."""
         before = [*self._waiting.values(), self._effects]
         return any(cause in waiting for cause in event.causes for waiting in before)
 
@@ -85,6 +84,7 @@ class Behind:
         return [now for one in self._release() for now in self.take(one.event, one.subscriptions, again=one.again)]
 
     def _release(self) -> list[Ready]:
+        """All that is kept, each stream in its order and none before its causes."""
         kept, self._kept = self._kept, []
         self._effects, self._streams = set(), set()
-        return kept
+        return [kept[place] for place in by_stream([one.event for one in kept])]
