@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vestnik.broker import catching, clients, confluence, selection
+from vestnik.broker.behind import Behind
 from vestnik.cli.sim.soak import check
 from vestnik.routing import registry
 from vestnik.routing.reductions import Nothing, Reduction
@@ -75,3 +76,9 @@ def mute(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_strategy_is_found_out() -> None:
     wrong = [violation for seed in range(10) for violation in soak(seed, check).wrong]
     assert {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"liveness", "kept"}
+
+
+def test_effects_that_overtake_causes_which_wait_for_the_past_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Behind, "_is_effect", lambda behind, event: False)
+    wrong = soak(95, check).wrong
+    assert {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"causal"}
