@@ -233,7 +233,7 @@ class Bus:
         name = name or f"s{next(self._names)}"
         if name in self._subscriptions:
             raise WrongValue(
-                "a subscription has a name of its own", name, "that one is taken: change it, or choose another"
+                "a subscription has a name of its own", name, "that one is taken: change it, or choose another name"
             )
         made = Subscription(self, name, as_filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
