@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from vestnik.model.events import CLOUDEVENT_NAMES, Event
+from vestnik.model.envelope import CLOUDEVENT_NAMES
+from vestnik.model.events import Event
 from vestnik.model.frozen import MAX_INT, MIN_INT
 from vestnik.model.times import FIRST, LAST
 

@@ -348,8 +348,7 @@ def test_the_package_is_light_until_used() -> None:
 
 @given(events(), st.integers(1, MAX_INT))
 def test_an_event_that_is_stamped_is_the_one_that_is_replaced(event: Event, seq: int) -> None:
-    stream = "b", event.source
-    assert repr(event.stamped(stream, seq)) == repr(event.replace(stream=stream, seq=seq))
+    assert repr(event.stamped("b", seq)) == repr(event.replace(stream=("b", event.source), seq=seq))
 
 
 def test_a_process_that_was_forked_gives_other_ids() -> None:

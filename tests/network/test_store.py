@@ -11,7 +11,7 @@ from vestnik.server.store import JournalStore
 
 
 def event(id: str, source: str = "a", seq: int = 1, causes: tuple[tuple[str, str], ...] = ()) -> Event:
-    return Event("t", {}, source=source, id=id, causes=causes).stamped(("b", source), seq)
+    return Event("t", {}, source=source, id=id, causes=causes).stamped("b", seq)
 
 
 async def test_an_effect_that_nobody_waits_for_comes_after_its_cause(tmp_path: Path) -> None:

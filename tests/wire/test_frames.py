@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import DecodeError, msgpack
 
-import strategies_events
 from strategies_events import events
 from vestnik import Event, Filter, Limits
 from vestnik.errors import InvalidEvent, InvalidFrame
+from vestnik.model.frozen import FrozenDict
 from vestnik.model.times import FIRST, LAST
 from vestnik.wire import frames
 from vestnik.wire.frames import LARGEST, PART, Reader, frame
@@ -56,7 +56,7 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
 )
-from vestnik.wire.packing import Plain, opened, pack, unpack
+from vestnik.wire.packing import decode_plain, event_of, pack, unpack
 from vestnik.wire.replays import Replay
 
 CHEAP = Filter.parse("price < 10 AND symbol IN ('A', 'B') OR note LIKE 'x%'")
@@ -236,7 +236,7 @@ packed_events = st.tuples(texts, texts, ids, data, seldom | junk, texts, seqs).f
 def outcome(packed: bytes) -> str:
     """The event that Event itself makes of what is packed, or why it makes none."""
     try:
-        return repr(unpack(msgpack.decode(packed)))
+        return repr(event_of(decode_plain(packed)))
     except (InvalidEvent, DecodeError, UnicodeDecodeError) as error:
         return str(error)
 
@@ -277,10 +277,25 @@ def test_events_are_sent_in_pieces_and_none_is_lost(events: list[Event], size: i
         assert events == [] or len(back) <= len(events)
 
 
-@given(event=events(), data=st.dictionaries(strategies_events.texts, strategies_events.scalars, max_size=4))
-def test_a_plain_event_is_opened_as_it_is_unpacked(event: Event, data: dict[str, Any]) -> None:
-    plain = event.replace(data=data, causes=(), extensions=None)
-    bare = plain.replace(subject=None, time=None, priority=4, not_before=None, expires=None)
-    for one in (plain, bare):
-        packed = pack(one)
-        assert repr(opened(msgpack.decode(packed, type=Plain))) == repr(unpack(msgpack.decode(packed))) == repr(one)
+@given(event=events())
+def test_an_event_is_read_as_it_is_taken_apart(event: Event) -> None:
+    packed = pack(event)
+    found = unpack(packed)
+    assert found == event and repr(found) == repr(event_of(decode_plain(packed))) == repr(event)
+    assert type(found.data) is FrozenDict
+
+
+@given(event=events(), depth=st.integers(1, 12))
+def test_messages_with_events_of_any_depth_are_read(event: Event, depth: int) -> None:
+    for _ in range(depth):
+        event = event.replace(data={"x": [event.data]})
+    taken = Taken(5, 6, event)
+    for message in (
+        Publish((event,), request=3),
+        Forward((event, event)),
+        Notify((Delivery(event, ((1, 2),), replayed=True), Delivery(None, ((1, 3),)))),
+        Answer(((1, 5),), (Delivery(event, ((1, 2),)),)),
+        Fetched(4, (event,), ("lost",)),
+        Addressed("b1", "b2", Recalled(7, (taken, taken), 1, 2)),
+    ):
+        assert read(frame(message)) == [message]

@@ -25,7 +25,8 @@ from vestnik.broker.confluence import Confluence
 from vestnik.broker.effects import Effect, Read, Send
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.sequences import by_stream, place_of
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import announcements, ordinary, others
 from vestnik.model.streams import Arrivals

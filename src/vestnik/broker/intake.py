@@ -42,18 +42,16 @@ class Intake:
     def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         refused = list(message.refused)
         taken: list[Event] = []
-        acceptance, answered = self._acceptance, bool(message.request)
-        for given in message.events:
-            event = given if given.seq is None and given.stream is None else given.replace(stream=None, seq=None)
-            if not acceptance.is_new(event, answered=answered):
-                if acceptance.knows_another(event):
-                    refused.append(Refusal(event.id, ANOTHER, event.source))
-                continue
+        acceptance = self._acceptance
+        fresh, others = acceptance.sifted(message.events, answered=bool(message.request))
+        refused += [Refusal(event.id, ANOTHER, event.source) for event in others]
+        for given in fresh:
+            event = given if given.seq is None and given.broker is None else given.replace(stream=None, seq=None)
             unfit = self._unfit(event, client)
             if unfit:
                 acceptance.forget(event)
                 refused.append(Refusal(event.id, unfit, event.source))
-            elif event.not_before is not None and _release(event) > now:
+            elif event.seldom is not None and _release(event) > now:
                 if len(self._held) + len(taken) >= MOST_HELD:
                     acceptance.forget(event)
                     reason = f"{MOST_HELD:,} events wait for their time, and no more may"

@@ -29,7 +29,7 @@ class Outlet:
         local: dict[NodeId, list[Delivery]] = {}
         targets = self._router.targets
         for event in _by_priority(message.events):
-            if event.expires is not None and has_expired(event, now):
+            if event.seldom is not None and has_expired(event, now):
                 effects.append(Note(event, sender, "expired"))
                 continue
             neighbours, subscriptions = targets(event, sender)
@@ -78,6 +78,8 @@ def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
 
     None overtakes so many that these would be taken for duplicates.
     """
+    if all(event.seldom is None for event in events):
+        return events
     if len({event.priority for event in events}) == 1 or any(event.causes for event in events):
         return events
     pieces = (events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2))

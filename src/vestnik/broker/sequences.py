@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from msgspec import structs
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.wire.messages import NodeId, Taken
 
 Place: TypeAlias = tuple[Pair | None, int | None]

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Iterable
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.model.streams import STREAMS, WINDOW, Recent
 
 IDS = 16 * WINDOW
-"""Of a source. A client has no more than WINDOW unanswered, and a source may have several."""
+"""Of a source, at least. A client has no more than WINDOW unanswered, and a source may have several."""
 
 CONTENTS = 5_000
 """Of how many events that were answered for at least the content is known; at most of twice as many."""
 
 
-class _Stream:
-    """The pair that events have in common, and the last seq that one was given."""
+class _Ids:
+    """The last ids of a source: those since there were IDS of them, and those before."""
 
-    __slots__ = ("last", "name")
+    __slots__ = ("new", "old")
 
-    def __init__(self, name: Pair, last: int) -> None:
-        self.name = name
-        self.last = last
+    def __init__(self) -> None:
+        self.new: set[str] = set()
+        self.old: set[str] = set()
+
+    def add(self, id: str) -> None:
+        if len(self.new) == IDS:
+            self.old, self.new = self.new, set()
+        self.new.add(id)
+
+    def discard(self, id: str) -> None:
+        self.new.discard(id)
+        self.old.discard(id)
 
 
 class Acceptance:
@@ -33,55 +43,51 @@ class Acceptance:
     def __init__(self, broker: str, first: int = 1) -> None:
         self._broker = broker
         self._before = first - 1
-        self._streams: dict[str, _Stream] = {}  # by source
+        self._last: dict[str, int] = {}  # by source
         self._contents: Recent[Pair, Event] = Recent(CONTENTS)
-        self._ids: Recent[tuple[str, bool], OrderedDict[str, None]] = Recent(STREAMS)
+        self._ids: Recent[str, tuple[_Ids, _Ids]] = Recent(STREAMS)  # of what is answered, and of what is not
 
-    def is_new(self, event: Event, *, answered: bool = True) -> bool:
-        """Whether the source has not published this before; it is remembered.
+    def sifted(self, events: Iterable[Event], *, answered: bool = True) -> tuple[list[Event], list[Event]]:
+        """Those that their source has not published before, which are remembered; and those that have another's id.
 
         What is `answered` may be repeated until it is: it is not forgotten for what nobody repeats.
         """
-        source, id = event.source, event.id
-        ids, others = self._ids.get((source, answered)), self._ids.get((source, not answered))
-        if ids is None:
-            ids = OrderedDict()
-        if id in ids or (others is not None and id in others):
-            return False
-        ids[id] = None
-        if len(ids) > IDS:
-            ids.popitem(last=False)
-        self._ids.put((source, answered), ids)
-        if answered:
-            self._contents.put((source, id), event)
-        return True
+        fresh: list[Event] = []
+        known: list[Event] = []
+        source = None
+        for event in events:
+            if event.source != source:
+                source = event.source
+                kinds = self._ids.get(source) or (_Ids(), _Ids())
+                self._ids.put(source, kinds)
+                ids, others = kinds if answered else kinds[::-1]
+            id = event.id
+            if id in ids.new or id in others.new or id in ids.old or id in others.old:
+                known.append(event)
+            else:
+                ids.add(id)
+                fresh.append(event)
+                if answered:
+                    self._contents.put((source, id), event)
+        return fresh, [event for event in known if self._knows_another(event)]
 
-    def knows_another(self, event: Event) -> bool:
+    def _knows_another(self, event: Event) -> bool:
         """Whether what its source has published with this id is known, and is another event."""
         known = self._contents.get((event.source, event.id))
         return known is not None and known.replace(stream=None, seq=None) != event
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""
-        for answered in (True, False):
-            ids = self._ids.get((event.source, answered))
-            if ids is not None:
-                ids.pop(event.id, None)
+        for ids in self._ids.get(event.source) or ():
+            ids.discard(event.id)
 
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""
-        self.is_new(event)
-        stream = self._stream(event.source)
-        stream.last = max(stream.last, event.seq or 0)
+        self.sifted([event])
+        self._last[event.source] = max(self._last.get(event.source, self._before), event.seq or 0)
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        stream = self._streams.get(event.source) or self._stream(event.source)
-        stream.last += 1
-        return event.stamped(stream.name, stream.last)
-
-    def _stream(self, source: str) -> _Stream:
-        stream = self._streams.get(source)
-        if stream is None:
-            stream = self._streams[source] = _Stream((self._broker, source), self._before)
-        return stream
+        source = event.source
+        seq = self._last[source] = self._last.get(source, self._before) + 1
+        return event.stamped(self._broker, seq)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 
 _MOST: Final = 256
 _LARGEST: Final = 16 * 1024

@@ -65,6 +65,21 @@ def freeze(data: object) -> FrozenDict:
     return _freeze_map(data, None, 1)
 
 
+def frozen(data: dict[str, Any]) -> FrozenDict:
+    """`data`, which was checked, read-only."""
+    found = FrozenDict(data)
+    for name, value in found.items():
+        if isinstance(value, dict | list):
+            dict.__setitem__(found, name, _frozen(value))
+    return found
+
+
+def _frozen(value: Any) -> Any:
+    if type(value) is dict:
+        return frozen(value)
+    return FrozenList([_frozen(element) for element in value]) if type(value) is list else value
+
+
 def plain_text(value: object, path: str) -> str:
     """`value` as a plain str that UTF-8 can carry; InvalidEvent at `path` when it is none."""
     if not isinstance(value, str):

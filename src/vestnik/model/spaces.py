@@ -91,7 +91,7 @@ class _EventSpace(Space):
 
     def read(self, root: Any, path: Path) -> Any:
         if path[0] == DATA:
-            return root.data.get(path[1], MISSING) if len(path) == 2 else walk(root.data, path[1:])
+            return root.body.get(path[1], MISSING) if len(path) == 2 else walk(root.body, path[1:])
         value = getattr(root, path[0])
         return MISSING if value is None else value
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeAlias, TypeVar
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 
 WINDOW = 1024
 """How far back in a stream, and in the ids of a source, a duplicate is recognised."""

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self, Unpack, cast, dataclass_transform
 import msgspec
 
 from vestnik.errors import InvalidEvent
-from vestnik.model.events import Envelope, Event
+from vestnik.model.envelope import Envelope
+from vestnik.model.events import Event
 
 _classes: dict[str, list[type[TypedEvent]]] = {}
 _OWN_NAMES = frozenset({"event", "event_type", "from_event"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct, msgpack
+from msgspec import Struct
 
 from vestnik.broker.effects import Append
 from vestnik.broker.selection import recollect
@@ -111,7 +111,7 @@ class HistoryStore:
             LOG.warning("%s", self._journal.recovery)
         for record in self._journal.read() if self._journal is not None else ():
             if record.kind == KEPT:
-                self._put(record.time, unpack(msgpack.decode(record.payload)))
+                self._put(record.time, unpack(record.payload))
 
     def keep(self, event: Event) -> None:
         """Something has come that is to be kept."""

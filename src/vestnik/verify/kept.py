@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.model.times import MICROS
 from vestnik.trace.records import Acknowledged, Dropped, Lost, Missing, Notified, Published
 from vestnik.verify.connections import Connections

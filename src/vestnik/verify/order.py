@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.trace.records import Crashed, Dropped, Lost, Notified, Published, Vanished
 from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.safety import ALWAYS

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Union, get_args
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
 
-from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec import Raw, Struct, msgpack
 
-from vestnik.errors import FilterError, InvalidEvent, InvalidFrame
+from vestnik.errors import FilterError, InvalidFrame
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.parser import OUTSIDE, Limits
@@ -16,7 +17,6 @@ from vestnik.wire.messages import (
     AdminS,
     Advertise,
     AnyMessage,
-    Delivery,
     Fetch,
     Forward,
     Malformed,
@@ -26,20 +26,20 @@ from vestnik.wire.messages import (
     Refusal,
     Subscribe,
 )
-from vestnik.wire.packing import Plain, opened, pack, unpack
+from vestnik.wire.opening import opened
+from vestnik.wire.packing import UNREADABLE, decode_plain, unpack
 
 VERSION: Final = 1
 """Of the protocol. Whoever speaks another is told so and not understood."""
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a message."""
 PIECE: Final = 64 * 1024
-"""Bytes of a message that is nothing but events: it is handled as a whole, and nothing else meanwhile."""
+"""Bytes of a message that is nothing but events, or some more: it is handled as a whole, and nothing else meanwhile."""
 PART: Final = 1024 * 1024
 """Bytes of a message of what a neighbour wants or offers, unless it is a single change."""
 
 _LENGTH: Final = 4
 SOURCE, ID = 1, 2  # places in an event that is packed
-_UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 
 
 class _Publish(Struct, array_like=True, tag=32):
@@ -50,113 +50,46 @@ class _Publish(Struct, array_like=True, tag=32):
     request: int = 0
 
 
-class _PlainPublish(Struct, array_like=True, tag=32, gc=False):
-    events: list[Plain]
-    refused: list[Any] = []
-    request: int = 0
-
-
-class _PlainForward(Struct, array_like=True, tag=16, gc=False):
-    events: list[Plain]
-
-
-class _PlainDelivery(Struct, array_like=True, gc=False):
-    event: Plain
-    numbers: tuple[tuple[int, int], ...]
-    replayed: bool = False
-    gap: str = ""
-    again: bool = False
-
-
-class _PlainNotify(Struct, array_like=True, tag=64, gc=False):
-    deliveries: list[_PlainDelivery]
-
-
-def _readable(twins: dict[type, type]) -> Any:
-    """What is read, where some kinds of message are read as their twins."""
-    return Union[tuple([twins.get(kind, kind) for kind in get_args(AnyMessage)])]  # noqa: UP007
-
-
-_ANY_EVENTS: Final = _readable({Publish: _Publish})
-_PLAIN_EVENTS: Final = _readable({Publish: _PlainPublish, Forward: _PlainForward, Notify: _PlainNotify})
-
-
 def _plain(value: object) -> Any:
-    if isinstance(value, Event):
-        return Raw(pack(value))
     if isinstance(value, Filter):
         return value.to_dict()
     raise TypeError(f"{type(value).__name__} does not travel")
 
 
-_encoder = msgpack.Encoder(enc_hook=_plain)
-_encode = msgpack.Encoder().encode
-_HEADS: Final[dict[type[Message], bytes]] = {
-    kind: b"\x92" + _encode(kind.__struct_config__.tag) for kind in (Notify, Forward, Publish)
-}
-"""How an array of the tag of a message and one array begins."""
-_decode_any = msgpack.Decoder().decode
+_encode = msgpack.Encoder(enc_hook=_plain).encode
+_decode_publish = msgpack.Decoder(_Publish).decode
 
 
 def frame(message: Message) -> bytes:
     """A message as it is sent. One of nothing but events, or of changes, is sent in pieces where it is large."""
-    match message:
-        case Notify(deliveries):
-            return _in_pieces(Notify, [_delivered(one) for one in deliveries])
-        case Forward(events) | Publish(events, refused=(), request=0):
-            return _in_pieces(type(message), [pack(event) for event in events])
-        case AdminS() | AdminA():
-            return _in_parts(message)
-    return _framed(type(message), _encoder.encode(message))
+    body = _encode(message)
+    if len(body) > 2 * PIECE:
+        match message:
+            case Notify(items) | Forward(items) | Publish(items, refused=(), request=0) if len(items) > 1:
+                return _in_pieces(type(message), items, -(-len(body) // PIECE))
+            case AdminS(add, remove) | AdminA(add, remove) if len(body) > PART and max(len(add), len(remove)) > 1:
+                return _in_parts(type(message), add, remove)
+    if len(body) > LARGEST:
+        raise InvalidFrame(f"{type(message).__name__} has {len(body):,} bytes; at most {LARGEST:,} are sent at once")
+    return len(body).to_bytes(_LENGTH, "big") + body
 
 
 def filter_size(wanted: Filter) -> int:
     """Its bytes in a message."""
-    return len(_encoder.encode(wanted))
+    return len(_encode(wanted))
 
 
-def _framed(kind: type[Message], body: bytes) -> bytes:
-    if len(body) > LARGEST:
-        raise InvalidFrame(f"{kind.__name__} has {len(body):,} bytes; at most {LARGEST:,} are sent at once")
-    return len(body).to_bytes(_LENGTH, "big") + body
+def _in_pieces(kind: type[Message], items: tuple[Any, ...], count: int) -> bytes:
+    """Some `count` messages that have an array of items and nothing else."""
+    size = max(1, len(items) // count)
+    return b"".join([frame(kind(items[start : start + size])) for start in range(0, len(items), size)])
 
 
-def _in_pieces(kind: type[Message], items: list[bytes]) -> bytes:
-    """Messages that have an array of items and nothing else; none is larger than PIECE unless one item is."""
-    pieces: list[bytes] = []
-    first = size = 0
-    for position, item in enumerate(items):
-        if size + len(item) > PIECE and position > first:
-            pieces.append(_framed(kind, _body(kind, items[first:position])))
-            first, size = position, 0
-        size += len(item)
-    pieces.append(_framed(kind, _body(kind, items[first:])))
-    return b"".join(pieces)
-
-
-def _in_parts(message: AdminS | AdminA) -> bytes:
-    """Many changes, additions first, as several messages where they are large."""
-    kind, add, remove = type(message), message.add, message.remove
-    body, half = _encoder.encode(message), max(len(add), len(remove)) // 2
-    if len(body) <= PART or not half:
-        return _framed(kind, body)
-    parts = kind(add[:half]), kind(add[half:]), kind((), remove[:half]), kind((), remove[half:])
-    return b"".join([_in_parts(part) for part in parts if part.add or part.remove])
-
-
-def _body(kind: type[Message], items: list[bytes]) -> bytes:
-    return b"".join([_HEADS[kind], _array(len(items)), *items])
-
-
-def _array(size: int) -> bytes:
-    """The beginning of an array in MessagePack."""
-    return bytes((0x90 | size,)) if size < 16 else b"\xdd" + size.to_bytes(4, "big")
-
-
-def _delivered(delivery: Delivery) -> bytes:
-    if delivery.event is None or delivery.replayed or delivery.again:
-        return _encoder.encode(delivery)
-    return b"\x92" + pack(delivery.event) + _encode(delivery.numbers)
+def _in_parts(kind: type[Message], add: tuple[Any, ...], remove: tuple[Any, ...]) -> bytes:
+    """Many changes, additions first, as several messages."""
+    half = max(len(add), len(remove)) // 2
+    parts = (add[:half], ()), (add[half:], ()), ((), remove[:half]), ((), remove[half:])
+    return b"".join([frame(kind(*part)) for part in parts if any(part)])
 
 
 class Reader:
@@ -170,8 +103,7 @@ class Reader:
         self._limits = limits
         self._largest = largest
         self._rest = bytearray()
-        self._decode = msgpack.Decoder(_ANY_EVENTS, dec_hook=self._read).decode
-        self._decode_plain = msgpack.Decoder(_PLAIN_EVENTS, dec_hook=self._read).decode
+        self._decode = msgpack.Decoder(AnyMessage, dec_hook=self._read).decode
 
     def know(self, largest: int, limits: Limits | None) -> None:
         """From the next message on, other limits hold."""
@@ -202,63 +134,41 @@ class Reader:
     def _message(self, body: bytes) -> Message:
         try:
             try:
-                message = self._decode_plain(body)
-            except _UNREADABLE:
-                message = self._decode(body)
+                message: Message = self._decode(body)
+                return message
+            except UNREADABLE:
+                return _published(body) or opened(body, self._read)
         except FilterError as error:
             return self._malformed(body, str(error))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
-        whole = _WHOLE.get(type(message))
-        return message if whole is None else whole(message)
 
     def _malformed(self, body: bytes, reason: str) -> Malformed:
         try:
-            return Malformed(reason, request=_request_of(_decode_any(body)))
-        except _UNREADABLE as error:
+            return Malformed(reason, request=_request_of(decode_plain(body)))
+        except UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
 
     def _read(self, kind: type, value: Any) -> Any:
-        if kind is Event:
-            return unpack(value)
         if isinstance(value, str):
             return Filter.parse(value, limits=self._limits)
         return Filter.from_dict(value, limits=self._limits)
 
 
-def _published(message: _Publish) -> Publish:
+def _published(body: bytes) -> Publish | None:
+    """A Publish in which something is no event; None where it is another message."""
+    try:
+        message = _decode_publish(body)
+    except UNREADABLE:
+        return None
     events: list[Event] = []
     refused: list[Refusal] = []
     for raw in message.events:
-        packed = None
         try:
-            packed = _decode_any(raw)
-            events.append(unpack(packed))
-        except _UNREADABLE as error:
-            refused.append(Refusal(_text_at(packed, ID), str(error), _text_at(packed, SOURCE)))
+            events.append(unpack(raw))
+        except UNREADABLE as error:
+            refused.append(Refusal(_text_at(raw, ID), str(error), _text_at(raw, SOURCE)))
     return Publish(tuple(events), tuple(refused), request=message.request)
-
-
-def _plain_published(message: _PlainPublish) -> Publish:
-    return Publish(tuple([opened(event) for event in message.events]), request=message.request)
-
-
-def _plain_forwarded(message: _PlainForward) -> Forward:
-    return Forward(tuple([opened(event) for event in message.events]))
-
-
-def _plain_notified(message: _PlainNotify) -> Notify:
-    deliveries = [Delivery(opened(d.event), d.numbers, d.replayed, d.gap, d.again) for d in message.deliveries]
-    return Notify(tuple(deliveries))
-
-
-_WHOLE: Final[dict[type, Callable[[Any], Message]]] = {
-    _Publish: _published,
-    _PlainPublish: _plain_published,
-    _PlainForward: _plain_forwarded,
-    _PlainNotify: _plain_notified,
-}
-"""How a message is made of its twin."""
 
 
 def _request_of(message: list[Any]) -> int:
@@ -270,7 +180,10 @@ def _request_of(message: list[Any]) -> int:
     return 0
 
 
-def _text_at(packed: Any, place: int) -> str:
+def _text_at(raw: Raw, place: int) -> str:
     """The id or the source of what is no event, if it has one."""
-    has_text = isinstance(packed, list) and len(packed) > place and isinstance(packed[place], str)
-    return packed[place] if has_text else ""
+    with suppress(*UNREADABLE):
+        packed = decode_plain(raw)
+        if isinstance(packed, list) and len(packed) > place and isinstance(packed[place], str):
+            return packed[place]
+    return ""

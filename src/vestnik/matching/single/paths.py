@@ -173,11 +173,11 @@ class Paths:
     def reached(self, event: Event) -> list[Bucket]:
         """The buckets that the values of `event` lead to."""
         found: list[Bucket] = []
-        data = event.data
+        data = event.body
         by_name = self._by_name
         for name in by_name if len(by_name) < len(data) else data:
             if name in data and name in by_name:
-                value, buckets = data[name], by_name[name]  # type: ignore[index]  # a name
+                value, buckets = data[name], by_name[name]
                 bucket = buckets.get(value if type(value) in _OWN_KEYS else _key(value))
                 if bucket is not None:
                     found.append(bucket)
@@ -193,7 +193,7 @@ class Paths:
             value = getattr(event, name)  # type: ignore[arg-type]  # the envelope has no elements
             if value is not None:
                 _visit(node, value, reading)
-        _visit_children(self._data.children, event.data, reading)
+        _visit_children(self._data.children, event.body, reading)
         return reading
 
 
@@ -209,7 +209,7 @@ def _is_name(path: Steps) -> bool:
 def _values(event: Event, path: Steps) -> list[Any]:
     """The values at a path, which are many where it leads through lists."""
     if path[0] == DATA:
-        return _below(event.data, path[1:])
+        return _below(event.body, path[1:])
     value = getattr(event, path[0])  # type: ignore[arg-type]  # the envelope has no elements
     return [] if value is None else _below(value, path[1:])
 
