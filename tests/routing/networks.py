@@ -67,7 +67,7 @@ class Network:
     def publish(self, number: int, event: Event) -> Iterator[Source]:
         """Where an event arrives that a client publishes."""
         router = self.routers[f"b{number}"]
-        if not router.conforms(f"c{number}", event):
+        if not router.conforms(f"c{number}")(event):
             return
         todo = deque([(f"b{number}", f"c{number}")])
         while todo:

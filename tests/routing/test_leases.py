@@ -51,7 +51,7 @@ def test_an_advertisement_ends_with_its_lease(kind: type[Router], offered: Filte
     assert router.advertised == {SOURCE: offered}
     router.expire(5.0)
     assert router.advertised == {}
-    assert router.conforms("c", Event("t", {"x": 0})) is (kind is Router)
+    assert router.conforms("c")(Event("t", {"x": 0})) is (kind is Router)
 
 
 @KINDS
@@ -61,7 +61,7 @@ def test_an_advertisement_that_was_changed_lasts_as_long_as_the_new_one(kind: ty
     router.advertise(SOURCE, HIGH, 9.0)
     router.expire(5.0)
     assert router.advertised == {SOURCE: HIGH}
-    assert router.conforms("c", Event("t", {"x": 3}))
+    assert router.conforms("c")(Event("t", {"x": 3}))
 
 
 def test_an_old_advertisement_that_is_still_in_the_table_takes_no_other_with_it() -> None:

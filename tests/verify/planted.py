@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from vestnik import Event, Filter
@@ -219,32 +219,32 @@ class NeverExpires(Router):
 class Backwards(Router):
     """Sends events back to where they came from, too."""
 
-    def targets(self, event: Event, sender: NodeId) -> Targets:
-        targets = super().targets(event, sender)
+    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
+        targets = super().targets(event, sender, found)
         return targets._replace(neighbours=sorted({*targets.neighbours, *({sender} & set(self.neighbours))}))
 
 
 class Twice(Router):
     """Hands an event to the first subscription twice."""
 
-    def targets(self, event: Event, sender: NodeId) -> Targets:
-        targets = super().targets(event, sender)
+    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
+        targets = super().targets(event, sender, found)
         return targets._replace(subscriptions=targets.subscriptions + targets.subscriptions[:1])
 
 
 class WrongClient(Router):
     """Hands everything to the clients called d."""
 
-    def targets(self, event: Event, sender: NodeId) -> Targets:
-        targets = super().targets(event, sender)
+    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
+        targets = super().targets(event, sender, found)
         return targets._replace(subscriptions=[Source(f"d{s.node[1:]}", s.name) for s in targets.subscriptions])
 
 
 class Dropping(Router):
     """Hands what comes from neighbours to one subscription only."""
 
-    def targets(self, event: Event, sender: NodeId) -> Targets:
-        targets = super().targets(event, sender)
+    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
+        targets = super().targets(event, sender, found)
         return targets._replace(subscriptions=targets.subscriptions[:1])
 
 
@@ -280,20 +280,20 @@ class OldFilterStays(Router):
 class NoAdmission(AdvertisingRouter):
     """Takes everything, advertised or not."""
 
-    def conforms(self, client: NodeId, event: Event) -> bool:
-        return True
+    def conforms(self, client: NodeId) -> Callable[[Event], bool]:
+        return lambda event: True
 
 
 class AnybodysOffers(AdvertisingRouter):
     """Takes what some client advertised, not this one."""
 
-    def conforms(self, client: NodeId, event: Event) -> bool:
-        return any(offered.matches(event) for offered in self.advertised.values())
+    def conforms(self, client: NodeId) -> Callable[[Event], bool]:
+        return lambda event: any(offered.matches(event) for offered in self.advertised.values())
 
 
 class NothingAdmitted(AdvertisingRouter):
-    def conforms(self, client: NodeId, event: Event) -> bool:
-        return False
+    def conforms(self, client: NodeId) -> Callable[[Event], bool]:
+        return lambda event: False
 
 
 class GateStaysShut(AdvertisingRouter):

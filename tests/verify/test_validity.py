@@ -89,7 +89,7 @@ def check_theorems(made: Network, rng: Random) -> None:
     if not invalids:
         for broker in made.routers:
             event, client = random_event(rng), f"c{broker[1:]}"
-            taken = made.routers[broker].conforms(client, event.replace(source=client))
+            taken = made.routers[broker].conforms(client)(event.replace(source=client))
             wanting = [
                 s for held in made.asked.values() for s, wanted in held.items() if taken and wanted.matches(event)
             ]

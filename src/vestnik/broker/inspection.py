@@ -138,7 +138,7 @@ def _way(router: Router, neighbour: NodeId, event: Event) -> dict[str, Any]:
     source = Source(neighbour)
     entries = [entry for entry, sources in router.subscriptions if source in sources]
     matching = [
-        entry for entry in router.subscriptions.matching(event) if source in router.subscriptions.sources(entry)
+        entry for entry in router.subscriptions.matching([event])[0] if source in router.subscriptions.sources(entry)
     ]
     told = router.subscriptions.told(neighbour)
     advertised: bool | None = None

@@ -43,11 +43,16 @@ class Intake:
         refused = list(message.refused)
         taken: list[Event] = []
         acceptance = self._acceptance
+        conforms = self._router.conforms(client)
         fresh, others = acceptance.sifted(message.events, answered=bool(message.request))
         refused += [Refusal(event.id, ANOTHER, event.source) for event in others]
         for given in fresh:
             event = given if given.seq is None and given.broker is None else given.replace(stream=None, seq=None)
-            unfit = self._unfit(event, client)
+            unfit = ""
+            if is_reserved(event.type):
+                unfit = f"events of type {event.type} are published by brokers only"
+            elif not conforms(event):
+                unfit = "it is outside of what this client advertised"
             if unfit:
                 acceptance.forget(event)
                 refused.append(Refusal(event.id, unfit, event.source))
@@ -62,12 +67,6 @@ class Intake:
                 taken.append(acceptance.stamped(event))
         append = Append(client, tuple(taken), message.request, tuple(refused))
         return [append] if taken or refused or message.request else []
-
-    def _unfit(self, event: Event, client: NodeId) -> str:
-        """Why a client may not publish this; empty where it may."""
-        if is_reserved(event.type):
-            return f"events of type {event.type} are published by brokers only"
-        return "" if self._router.conforms(client, event) else "it is outside of what this client advertised"
 
     def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
         """Events are stored: those that go further, and what is to be done about the others and the client."""

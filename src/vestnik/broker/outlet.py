@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Note, Send
@@ -25,14 +24,13 @@ class Outlet:
     def route(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
         """Send events on to where they are wanted: a batch as one."""
         effects: list[Effect] = []
+        going: Sequence[Event] = message.events
+        if any(event.seldom is not None for event in going):
+            effects += [Note(event, sender, "expired") for event in going if has_expired(event, now)]
+            going = _by_priority([event for event in going if not has_expired(event, now)])
         onward: dict[NodeId, list[Event]] = {}
         local: dict[NodeId, list[Delivery]] = {}
-        targets = self._router.targets
-        for event in _by_priority(message.events):
-            if event.seldom is not None and has_expired(event, now):
-                effects.append(Note(event, sender, "expired"))
-                continue
-            neighbours, subscriptions = targets(event, sender)
+        for event, (neighbours, subscriptions) in self._router.route(going, sender):
             for neighbour in neighbours:
                 onward.setdefault(neighbour, []).append(event)
             if subscriptions:
@@ -73,14 +71,12 @@ class Outlet:
                 local.setdefault(name, []).append(Delivery(event, pairs))
 
 
-def _by_priority(events: tuple[Event, ...]) -> Iterable[Event]:
+def _by_priority(events: list[Event]) -> list[Event]:
     """The more urgent events first, equally urgent ones in their order; none before what it names as its cause.
 
     None overtakes so many that these would be taken for duplicates.
     """
-    if all(event.seldom is None for event in events):
-        return events
     if len({event.priority for event in events}) == 1 or any(event.causes for event in events):
         return events
-    pieces = (events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2))
-    return chain.from_iterable(sorted(piece, key=lambda event: -event.priority) for piece in pieces)
+    pieces = [events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2)]
+    return [event for piece in pieces for event in sorted(piece, key=lambda event: -event.priority)]

@@ -7,7 +7,7 @@ a neighbour was told is extended with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from vestnik.matching import Matcher
@@ -81,11 +81,11 @@ class Propagation:
     def nodes(self, entry: Entry) -> Iterable[NodeId]:
         return self._nodes.get(entry, ())
 
-    def matching(self, event: Event) -> set[Entry]:
-        """The entries that want `event`."""
+    def matching(self, events: Sequence[Event]) -> list[set[Entry]]:
+        """For each event the entries that want it."""
         if self._unfiled:
             self._file()
-        return self._matcher.match(event)
+        return self._matcher.match_each(events)
 
     def _file(self) -> None:
         for entry in self._unfiled:

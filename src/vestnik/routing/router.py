@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -22,9 +22,6 @@ class Targets(NamedTuple):
 
     neighbours: list[NodeId]
     subscriptions: list[Source]
-
-
-NOWHERE: Final = Targets([], [])
 
 
 class Router:
@@ -81,9 +78,9 @@ class Router:
         self.advertised.pop(source, None)
         self._advertised_until.pop(source, None)
 
-    def conforms(self, client: NodeId, event: Event) -> bool:
-        """Whether a local client may publish `event`."""
-        return True
+    def conforms(self, client: NodeId) -> Callable[[Event], bool]:
+        """Whether a local client may publish an event."""
+        return _anything
 
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
@@ -121,14 +118,16 @@ class Router:
         for neighbour, update in self.subscriptions.flush(now):
             yield neighbour, AdminS(*update)
 
-    def targets(self, event: Event, sender: NodeId) -> Targets:
-        """Where an event from `sender`, a neighbour or a local client, goes."""
-        table, nodes = self.subscriptions, self._flooded
-        found = table.matching(event)
-        if not found and not nodes:
-            return NOWHERE
-        nodes, subscriptions = nodes.copy(), []
-        for entry in found:
+    def route(self, events: Sequence[Event], sender: NodeId) -> Iterator[tuple[Event, Targets]]:
+        """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes."""
+        for event, found in zip(events, self.subscriptions.matching(events), strict=True):
+            if found or self._flooded:
+                yield event, self.targets(event, sender, found)
+
+    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
+        """Where an event from `sender` goes; `found` are the entries that want it, where that is known."""
+        table, nodes, subscriptions = self.subscriptions, self._flooded.copy(), []
+        for entry in table.matching([event])[0] if found is None else found:
             for source in table.sources(entry):
                 if source.name:
                     subscriptions.append(source)
@@ -174,8 +173,9 @@ class AdvertisingRouter(Router):
             self.advertisements.remove(self._entry(source, self.advertised[source]), source)
         super().unadvertise(source)
 
-    def conforms(self, client: NodeId, event: Event) -> bool:
-        return any(offered.matches(event) for source, offered in self.advertised.items() if source.node == client)
+    def conforms(self, client: NodeId) -> Callable[[Event], bool]:
+        offers = [offered for source, offered in self.advertised.items() if source.node == client]
+        return lambda event: any(offered.matches(event) for offered in offers)
 
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         super().take(sender, message, now)
@@ -211,6 +211,10 @@ class AdvertisingRouter(Router):
     def _withdraw(self, entry: Entry, sender: NodeId) -> None:
         if self.advertisements.remove(entry, Source(sender)):
             self.subscriptions.note(sender, self._gates[sender].close(entry))
+
+
+def _anything(event: Event) -> bool:
+    return True
 
 
 def _entry_of(interest: Interest) -> Entry:

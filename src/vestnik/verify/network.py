@@ -136,7 +136,7 @@ class Network:
             return
         number = self._published[client] = self._published.get(client, 0) + 1
         event = event.replace(source=client, id=f"e{number}", stream=(broker, client), seq=number)
-        conforms = self.routers[broker].conforms(client, event)
+        conforms = self.routers[broker].conforms(client)(event)
         self._check_admission(broker, client, event, conforms)
         if conforms:
             self.records.append(Published(self.now, client, event))

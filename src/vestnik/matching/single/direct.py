@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import Any, Final, TypeAlias
 
 from vestnik.matching.single.buckets import Bucket
 from vestnik.matching.single.store import HEAD, RECORD, ROW, Store
 from vestnik.model.boxes import Box
+from vestnik.model.cuts import NumberCut
 from vestnik.model.events import Event
 from vestnik.model.kinds import Atom
 from vestnik.model.spaces import EVENT, Path
+from vestnik.model.values import ValueSet
 
 FEW = 8
 """Heads that are asked one by one."""
 
 
-class Values(Protocol):
-    def contains(self, value: Any) -> bool: ...
+_NUMBERS: Final = frozenset({int, float})
+_TOP: Final[NumberCut] = (inf, 1)
 
-
-Tests: TypeAlias = tuple[tuple[Path, Values], ...]
-"""What must be at which path."""
-
-
-class Literal:
-    """The values of which an atom holds, or does not."""
-
-    __slots__ = ("_atom", "_holds")
-
-    def __init__(self, atom: Atom, holds: bool) -> None:
-        self._atom = atom
-        self._holds = holds
-
-    def contains(self, value: Any) -> bool:
-        return self._atom.matches(value) is self._holds
+Holds: TypeAlias = Callable[[Any], bool]
+Tests: TypeAlias = tuple[tuple[Path, Holds], ...]
+"""What must hold of what is at which path."""
 
 
 def tests_of(box: Box, settled: Path | None) -> Tests:
     """What is left to ask about a box once `settled` is."""
-    literals = [(path, Literal(atom, holds)) for path, atom, holds in box.literals]
-    return (*[pair for pair in box.sets if pair[0] != settled], *literals)
+    sets = [(path, _within(values)) for path, values in box.sets if path != settled]
+    return (*sets, *[(path, _literal(atom, holds)) for path, atom, holds in box.literals])
+
+
+def _literal(atom: Atom, holds: bool) -> Holds:
+    return lambda value: atom.matches(value) is holds
+
+
+def _within(values: ValueSet) -> Holds:
+    """Whether a value is one of these, which mostly are numbers from one to another."""
+    cuts = values.numbers
+    if len(cuts) not in (1, 2) or values != ValueSet(numbers=cuts):
+        return values.contains
+    low, high = (*cuts, _TOP)[:2]
+    return lambda value: type(value) in _NUMBERS and low <= (value, 0) < high
 
 
 def asked(store: Store, buckets: Iterable[Bucket], tests: Sequence[Tests], event: Event) -> list[int]:
@@ -51,8 +54,8 @@ def asked(store: Store, buckets: Iterable[Bucket], tests: Sequence[Tests], event
         for block in bucket.blocks:
             for at in range(HEAD * block.at + RECORD, HEAD * (block.at + block.size), HEAD):
                 row = records[heads[at]] >> ROW
-                for path, values in tests[row]:
-                    if not values.contains(read(event, path)):
+                for path, holds in tests[row]:
+                    if not holds(read(event, path)):
                         break
                 else:
                     found.append(row)

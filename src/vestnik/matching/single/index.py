@@ -9,7 +9,7 @@ themselves settle it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from vestnik.matching.single import direct
@@ -90,17 +90,29 @@ class Matcher(Generic[Id]):
         """The ids of the filters that match `event`."""
         if not isinstance(event, Event):
             raise TypeError(f"a Matcher matches an Event, not {type(event).__name__}")
-        buckets = self._paths.reached(event)
-        if self._rest.size:
-            buckets.append(self._rest)
-        if not buckets:
-            return set()
-        ids, size = self._ids, 0
-        for bucket in buckets:
-            size += bucket.size
-        if size <= direct.FEW:
-            return {ids[row] for row in direct.asked(self._store, buckets, self._tests, event)}
-        reading = self._paths.read(event)
+        return self.match_each((event,))[0]
+
+    def match_each(self, events: Sequence[Event]) -> list[set[Id]]:
+        """For each event the ids of the filters that match it."""
+        each: list[set[Id]] = []
+        ids, tests, store, rest = self._ids, self._tests, self._store, self._rest
+        for event, buckets in zip(events, self._paths.reached(events), strict=True):
+            if rest.size:
+                buckets.append(rest)
+            size = 0
+            for bucket in buckets:
+                size += bucket.size
+            if size > direct.FEW:
+                each.append(self._scanned(event, buckets))
+            elif size:
+                each.append({ids[row] for row in direct.asked(store, buckets, tests, event)})
+            else:
+                each.append(set())
+        return each
+
+    def _scanned(self, event: Event, buckets: list[Bucket]) -> set[Id]:
+        """The ids of those in many candidates that match."""
+        ids, reading = self._ids, self._paths.read(event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
         rows = self._scan(self._store, reading)

@@ -6,6 +6,7 @@ column.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.matching.single import codes
@@ -76,7 +77,7 @@ class Paths:
     def __init__(self) -> None:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
-        self._by_name: dict[Step, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
+        self._by_name: dict[str, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
         self._by_path: dict[Steps, dict[Any, Bucket]] = {}  # those of all others
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
@@ -170,21 +171,24 @@ class Paths:
             self._users.append(0)
         return column
 
-    def reached(self, event: Event) -> list[Bucket]:
-        """The buckets that the values of `event` lead to."""
-        found: list[Bucket] = []
-        data = event.body
-        by_name = self._by_name
-        for name in by_name if len(by_name) < len(data) else data:
-            if name in data and name in by_name:
-                value, buckets = data[name], by_name[name]
-                bucket = buckets.get(value if type(value) in _OWN_KEYS else _key(value))
-                if bucket is not None:
-                    found.append(bucket)
-        for path, buckets in self._by_path.items():
-            keys = dict.fromkeys([_key(value) for value in _values(event, path)])
-            found += [buckets[key] for key in keys if key in buckets]
-        return found
+    def reached(self, events: Iterable[Event]) -> list[list[Bucket]]:
+        """For each event, the buckets that its values lead to."""
+        by_name, by_path = self._by_name, self._by_path
+        each: list[list[Bucket]] = []
+        for event in events:
+            found: list[Bucket] = []
+            body = event.body
+            for name in by_name if len(by_name) < len(body) else body:
+                if name in body and name in by_name:
+                    value = body[name]
+                    bucket = by_name[name].get(value if type(value) in _OWN_KEYS else _key(value))
+                    if bucket is not None:
+                        found.append(bucket)
+            for path, buckets in by_path.items():
+                keys = dict.fromkeys([_key(value) for value in _values(event, path)])
+                found += [buckets[key] for key in keys if key in buckets]
+            each.append(found)
+        return each
 
     def read(self, event: Event) -> Reading:
         """What filters ask about in `event`, with no blocks to look into yet."""
