@@ -470,8 +470,7 @@ def test_what_is_remembered_of_a_stream_is_bounded() -> None:
     assert arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
     assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=99_900))
     assert not arrivals.is_new(quote(1, stream=("x", "nyse"), seq=50_000)), "too late to tell"
-    _, seen = arrivals._seen.get(("x", "nyse")) or (0, 0)
-    assert seen.bit_length() <= WINDOW
+    assert arrivals.of("x")["x", "nyse"][1].bit_length() <= WINDOW
 
 
 def test_what_was_put_last_is_remembered_and_not_much_more() -> None:

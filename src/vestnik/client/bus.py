@@ -359,12 +359,13 @@ class Bus:
     # --- what the session wants of the application ---
 
     def _perform(self, act: Act) -> None:
+        if isinstance(act, Hand):
+            names = tuple([name for name, _ in act.numbers])
+            for name, number in act.numbers:
+                if name in self._subscriptions:
+                    self._subscriptions[name].give(act.event, number, names, replayed=act.replayed)
+            return
         match act:
-            case Hand(event, numbers, replayed):
-                names = tuple([name for name, _ in numbers])
-                for name, number in numbers:
-                    if name in self._subscriptions:
-                        self._subscriptions[name].give(event, number, names, replayed=replayed)
             case Found(request) | Told(request) if request in self._found:
                 if not self._found[request].done():
                     self._found[request].set_result(act)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from vestnik.client.turns import Turns
 from vestnik.errors import Disconnected, NoBroker, TurnedAway, Unreachable, Untrusted, VestnikError
 from vestnik.model.events import Event
-from vestnik.session.acts import Act, Alarm, Say
+from vestnik.session.acts import Act, Alarm, Hand, Say
 from vestnik.session.session import Session
 from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FOREIGN
@@ -136,7 +136,9 @@ class Line:
     def do(self, acts: Iterable[Act]) -> None:
         """Do what the session wants. What it says while there is no broker, it says again by itself."""
         for act in acts:
-            if isinstance(act, Say):
+            if isinstance(act, Hand):
+                self._perform(act)
+            elif isinstance(act, Say):
                 if self.is_up and self._end is not None:
                     self._send_posted()
                     self._end.send(act.message)

@@ -58,48 +58,79 @@ def was_seen(event: Event, seen: Seen) -> bool:
     return back >= WINDOW or (back >= 0 and bool(bits >> back & 1))
 
 
+class _Stream:
+    """What was seen of one stream; `latest` is the last seq of each priority, where somebody keeps it."""
+
+    __slots__ = ("bits", "last", "latest")
+
+    def __init__(self) -> None:
+        self.last, self.bits = _NOTHING
+        self.latest: dict[int, int] = {}
+
+    def adds(self, seq: int) -> bool:
+        """Whether an event is seen for the first time, and not hopelessly late; it is remembered."""
+        ahead = seq - self.last
+        if ahead > 0:
+            self.last = seq
+            self.bits = (self.bits << ahead | 1) & _WHOLE_WINDOW if ahead < WINDOW else 1
+            return True
+        bit = 1 << -ahead
+        if ahead <= -WINDOW or self.bits & bit:
+            return False
+        self.bits |= bit
+        return True
+
+
+class _Streams:
+    """What was seen of streams, of which at least the last so many are remembered."""
+
+    def __init__(self, streams: int) -> None:
+        self._recent: Recent[Pair, _Stream] = Recent(streams)
+
+    def of(self, broker: str, source: str) -> _Stream:
+        key = broker, source
+        found = self._recent.get(key)
+        if found is None:
+            found = _Stream()
+        self._recent.put(key, found)
+        return found
+
+    def items(self) -> Iterator[tuple[Pair, _Stream]]:
+        return self._recent.items()
+
+
 class Arrivals:
     """Knows the events that have arrived, by stream and seq."""
 
     def __init__(self, streams: int = STREAMS) -> None:
-        self._seen: Recent[Pair, tuple[int, int]] = Recent(streams)
+        self._streams = _Streams(streams)
 
     def of(self, broker: str) -> Seen:
         """What has arrived by now of the streams of a broker."""
-        return {stream: seen for stream, seen in self._seen.items() if stream[0] == broker}
+        return {pair: (stream.last, stream.bits) for pair, stream in self._streams.items() if pair[0] == broker}
 
     def is_new(self, event: Event) -> bool:
         """Whether an event arrives for the first time, and not hopelessly late; it is remembered."""
-        stream, seq = event.stream, event.seq
-        if stream is None or seq is None:
-            return True
-        last, seen = self._seen.get(stream) or _NOTHING
-        if seq > last:
-            self._seen.put(stream, (seq, (seen << min(seq - last, WINDOW) | 1) & _WHOLE_WINDOW))
-            return True
-        if last - seq >= WINDOW:
-            return False
-        bit = 1 << (last - seq)
-        if seen & bit:
-            return False
-        self._seen.put(stream, (last, seen | bit))
-        return True
+        broker, seq = event.broker, event.seq
+        return broker is None or seq is None or self._streams.of(broker, event.source).adds(seq)
 
 
 class Handed:
     """What a subscriber was given: nothing twice. What comes again is not given after what it came before."""
 
     def __init__(self) -> None:
-        self._arrivals = Arrivals()
-        self._latest: Recent[tuple[Pair, int], int] = Recent(STREAMS)  # by stream and priority
+        self._streams = _Streams(STREAMS)
 
     def takes(self, event: Event, *, again: bool = False) -> bool:
         """Whether an event is to be given to the subscriber, who has it then."""
-        if event.stream is None or event.seq is None:
+        broker, seq = event.broker, event.seq
+        if broker is None or seq is None:
             return True
-        order = event.stream, event.priority
-        latest = self._latest.get(order) or 0
-        if (again and event.seq <= latest) or not self._arrivals.is_new(event):
+        stream = self._streams.of(broker, event.source)
+        priority = event.priority
+        latest = stream.latest.get(priority, 0)
+        if (again and seq <= latest) or not stream.adds(seq):
             return False
-        self._latest.put(order, max(latest, event.seq))
+        if seq > latest:
+            stream.latest[priority] = seq
         return True

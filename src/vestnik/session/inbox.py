@@ -48,21 +48,24 @@ class Inbox:
 
     def take(self, delivery: Delivery, now: float) -> list[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
-        acts: list[Act] = []
+        event = delivery.event
         in_turn: list[tuple[str, int]] = []
         early: list[Subscription] = []
         for epoch, number in delivery.numbers:
             known = self.by_epoch.get(epoch)
-            if known is not None and epoch != known.epoch:
+            if known is None:
+                continue
+            if epoch != known.epoch:
                 self.follow(epoch, now)
-            if known is not None and not known.is_paused:
+            if not known.is_paused:
                 known.heard_at = now
-                if known.take(number, delivery, next(self._arrivals), hold=bool(self._missing)):
+                if known.takes(number, delivery, hold=bool(self._missing)):
                     in_turn.append((known.name, known.given))
+                elif number > known.last:
+                    known.keep_early(number, delivery, next(self._arrivals))
                 if known.early:
                     early.append(known)
-        if in_turn and delivery.event is not None:
-            acts.append(Hand(delivery.event, tuple(in_turn), delivery.replayed))
+        acts: list[Act] = [Hand(event, tuple(in_turn), delivery.replayed)] if in_turn and event is not None else []
         return acts + self._release(early, now) if early else acts
 
     def follow(self, epoch: int, now: float) -> None:

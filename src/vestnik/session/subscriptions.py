@@ -123,15 +123,17 @@ class Subscription:
         found = self.early.get(self.last + 1)
         return None if found is None or (hold and found.is_effect) else found
 
-    def take(self, number: int, delivery: Delivery, arrival: int, *, hold: bool) -> bool:
-        """Whether a notification is in turn and new. One that is early is kept; with `hold`, also an effect."""
+    def takes(self, number: int, delivery: Delivery, *, hold: bool) -> bool:
+        """Whether a notification is in turn and new; with `hold`, no effect is in turn."""
         event = delivery.event
-        if number == self.last + 1 and event is not None and not (hold and event.causes):
-            self.last = number
-            return self._gives(event, again=delivery.again)
-        if number > self.last:
-            self.early.setdefault(number, Early(arrival, delivery))
-        return False
+        if number != self.last + 1 or event is None or (hold and event.causes):
+            return False
+        self.last = number
+        return self._gives(event, again=delivery.again)
+
+    def keep_early(self, number: int, delivery: Delivery, arrival: int) -> None:
+        """Keep what came before its turn."""
+        self.early.setdefault(number, Early(arrival, delivery))
 
     def recover(self, number: int, delivery: Delivery, arrival: int) -> None:
         """Keep what had to be asked for."""

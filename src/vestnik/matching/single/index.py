@@ -9,8 +9,8 @@ themselves settle it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Hashable, Iterator, Sequence, Set
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from vestnik.matching.single import direct
 from vestnik.matching.single.buckets import Bucket
@@ -29,6 +29,9 @@ Id = TypeVar("Id", bound=Hashable)
 
 FEW = 200
 """Records for which it is not worth while to load the kernel."""
+
+
+NONE: Final[Set[Any]] = frozenset()
 
 
 class Filed(NamedTuple):
@@ -90,11 +93,11 @@ class Matcher(Generic[Id]):
         """The ids of the filters that match `event`."""
         if not isinstance(event, Event):
             raise TypeError(f"a Matcher matches an Event, not {type(event).__name__}")
-        return self.match_each((event,))[0]
+        return set(self.match_each((event,))[0])
 
-    def match_each(self, events: Sequence[Event]) -> list[set[Id]]:
+    def match_each(self, events: Sequence[Event]) -> list[Set[Id]]:
         """For each event the ids of the filters that match it."""
-        each: list[set[Id]] = []
+        each: list[Set[Id]] = []
         ids, tests, store, rest = self._ids, self._tests, self._store, self._rest
         for event, buckets in zip(events, self._paths.reached(events), strict=True):
             if rest.size:
@@ -105,9 +108,10 @@ class Matcher(Generic[Id]):
             if size > direct.FEW:
                 each.append(self._scanned(event, buckets))
             elif size:
-                each.append({ids[row] for row in direct.asked(store, buckets, tests, event)})
+                rows = direct.asked(store, buckets, tests, event)
+                each.append({ids[row] for row in rows} if rows else NONE)
             else:
-                each.append(set())
+                each.append(NONE)
         return each
 
     def _scanned(self, event: Event, buckets: list[Bucket]) -> set[Id]:

@@ -77,7 +77,7 @@ class Paths:
     def __init__(self) -> None:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
-        self._by_name: dict[str, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
+        self._by_name: dict[Step, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
         self._by_path: dict[Steps, dict[Any, Bucket]] = {}  # those of all others
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
