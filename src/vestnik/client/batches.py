@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from vestnik.errors import NotAccepted, RefusedEvent
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Done
 from vestnik.wire.frames import PIECE

@@ -17,7 +17,8 @@ from vestnik.gateway.bodies import read_body, read_token
 from vestnik.gateway.http_events import Entry, read_events
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sessions import Sessions
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 
 PARTLY: Final = 207
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Raw, msgpack
+from msgspec import msgpack
 
 from vestnik.broker.effects import Append
 from vestnik.errors import JournalFailed
 from vestnik.journal import Journal, Register
 from vestnik.model.events import Event
-from vestnik.wire.packing import pack, unpack
+from vestnik.wire.packing import pack_taken, unpack_taken
 
 
 class Held:
@@ -30,12 +30,12 @@ class Held:
         """What is held, and then what the journal says; when it has said all, what is not held leaves."""
         held = dict(self._register)
         for value in list(held.values()):
-            client, packed = msgpack.decode(value)
-            yield Append(client, (unpack(packed),))
+            client, event = unpack_taken(value)
+            yield Append(client, (event,))
         for what in recent:
             for event in what.events:
                 if event.seq is None:
-                    held[_name(event)] = _value(what.client, event)
+                    held[_name(event)] = pack_taken(what.client, event)
                 else:
                     held.pop(_name(event), None)
             yield what
@@ -49,7 +49,7 @@ class Held:
         """Put down what has no seq."""
         for event in what.events:
             if event.seq is None:
-                self._register[_name(event)] = _value(what.client, event)
+                self._register[_name(event)] = pack_taken(what.client, event)
 
     def released(self, events: Iterable[Event]) -> list[Event]:
         """Those of the events that are held, and have their seq now."""
@@ -104,7 +104,3 @@ class Whole:
 
 def _name(event: Event) -> bytes:
     return msgpack.encode((event.source, event.id))
-
-
-def _value(client: str, event: Event) -> bytes:
-    return msgpack.encode((client, Raw(pack(event))))

@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from msgspec import Raw, msgpack
-
 from vestnik.broker.effects import Append
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
@@ -20,7 +18,7 @@ from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
 from vestnik.wire.messages import Recall, Recalled, Taken
-from vestnik.wire.packing import unpack
+from vestnik.wire.packing import pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
 TAKEN: Final = 1
@@ -33,9 +31,6 @@ RECENT: Final = 100_000
 """Records in which a broker that begins anew looks for what may be published again."""
 REMEMBERED: Final = 10_000
 """Events that a broker without a journal keeps."""
-
-_encode = msgpack.Encoder().encode
-_decode = msgpack.Decoder(tuple[str, Raw]).decode
 
 Done: TypeAlias = Callable[[Append, str], None]
 """Told what was stored, with an empty reason; or why it could not be."""
@@ -88,14 +83,14 @@ class JournalStore:
     def _recent(self) -> Iterator[Append]:
         for record in self._journal.read(max(0, self._journal.last - RECENT)):
             if record.kind == TAKEN:
-                client, event = _opened(record)
+                client, event = unpack_taken(record.payload)
                 yield Append(client, (event,))
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were."""
         for record in self._journal.read(until=self._journal.last):
             if record.kind == TAKEN:
-                yield record.time, _opened(record)[1]
+                yield record.time, unpack_taken(record.payload)[1]
 
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
@@ -246,23 +241,17 @@ class _Stored:
 def _taken(cursor: Iterable[Record]) -> Iterator[Taken]:
     for record in cursor:
         if record.kind == TAKEN:
-            event = _opened(record)[1]
+            event = unpack_taken(record.payload)[1]
             if event.seq is not None:
                 yield Taken(record.position, record.time, event)
 
 
 def _value(record: Record, path: spaces.Path) -> Hashable:
     """What a record is the latest of; None where it is to stay."""
-    event = _opened(record)[1] if record.kind == TAKEN else None
+    event = unpack_taken(record.payload)[1] if record.kind == TAKEN else None
     return None if event is None or event.seq is None else key_of(event, path)
-
-
-def _opened(record: Record) -> tuple[str, Event]:
-    """The client and the event that a record holds."""
-    client, packed = _decode(record.payload)
-    return client, unpack(packed)
 
 
 def _entries(what: Append) -> list[Entry]:
     now = time.time_ns() // 1000
-    return [(TAKEN, now, _encode((what.client, event))) for event in what.events]
+    return [(TAKEN, now, pack_taken(what.client, event)) for event in what.events]

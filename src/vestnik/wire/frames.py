@@ -183,7 +183,7 @@ def _request_of(message: list[Any]) -> int:
 def _text_at(raw: Raw, place: int) -> str:
     """The id or the source of what is no event, if it has one."""
     with suppress(*UNREADABLE):
-        packed = decode_plain(raw)
+        packed: list[Any] = decode_plain(raw)
         if isinstance(packed, list) and len(packed) > place and isinstance(packed[place], str):
-            return packed[place]
+            return str(packed[place])
     return ""

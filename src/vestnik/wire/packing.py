@@ -16,7 +16,9 @@ from vestnik.model.events import Event
 UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 """What is raised of bytes that are no events, or no messages."""
 
-pack: Final[Callable[[Event], bytes]] = msgpack.Encoder().encode
+_encode = msgpack.Encoder().encode
+_decode_taken = msgpack.Decoder(tuple[str, Raw]).decode
+pack: Final[Callable[[Event], bytes]] = _encode
 decode_plain: Final = msgpack.Decoder().decode
 _decode_event = msgpack.Decoder(Event).decode
 
@@ -27,6 +29,16 @@ def unpack(packed: bytes | Raw) -> Event:
         return _decode_event(packed)
     except UNREADABLE:
         return event_of(decode_plain(packed))
+
+
+def pack_taken(client: str, event: Event) -> bytes:
+    """An event, and the client that published it."""
+    return _encode((client, event))
+
+
+def unpack_taken(packed: bytes | memoryview) -> tuple[str, Event]:
+    client, event = _decode_taken(packed)
+    return client, unpack(event)
 
 
 def event_of(packed: Any) -> Event:
