@@ -65,7 +65,7 @@ class World:
 
 
 def of(broker: NodeId, seq: int) -> Event:
-    return Event("t", {}, source=broker, id=f"{broker}{seq}").stamped((broker, broker), seq)
+    return Event("t", {}, source=broker, id=f"{broker}{seq}").stamped(broker, seq)
 
 
 def test_who_is_away_the_longest_is_forgotten_and_that_is_told() -> None:

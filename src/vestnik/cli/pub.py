@@ -21,7 +21,7 @@ from vestnik.client.bus import Bus
 from vestnik.errors import InvalidEvent, NotAccepted
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
-from vestnik.wire.pages import size_of
+from vestnik.wire.pages import packed_to_publish
 
 SOME_NOT = 1
 LINES_AHEAD = 4
@@ -128,7 +128,7 @@ def _fitting(numbers: list[int], events: list[Event], faults: Faults) -> list[Ev
     found: list[Event] = []
     for number, event in zip(numbers, events, strict=True):
         try:
-            size_of(event)
+            packed_to_publish(event)
             found.append(event)
         except InvalidEvent as error:
             faults.add(number, str(error))

@@ -13,7 +13,7 @@ from vestnik.model.streams import WINDOW
 from vestnik.session.acts import Done
 from vestnik.wire.frames import PIECE
 from vestnik.wire.messages import Refusal
-from vestnik.wire.pages import size_of
+from vestnik.wire.pages import packed_to_publish
 
 TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
@@ -33,7 +33,7 @@ class Batch:
 
     def takes(self, event: Event) -> bool:
         """Take an event, if there is room for it; InvalidEvent where there never is."""
-        size = size_of(event)
+        size = len(packed_to_publish(event))
         pair = event.source, event.id
         if self.events and (len(self.events) == TOGETHER or self._size + size > PIECE or pair in self._pairs):
             return False

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from msgspec import Raw
+
 from vestnik.client.turns import Turns
 from vestnik.errors import Disconnected, NoBroker, TurnedAway, Unreachable, Untrusted, VestnikError
 from vestnik.model.events import Event
@@ -19,7 +21,7 @@ from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FOREIGN
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
-from vestnik.wire.pages import size_of
+from vestnik.wire.pages import packed_to_publish
 
 SILENCE = 45.0
 """Seconds after which a broker that says nothing is taken for dead; it says something three times as often."""
@@ -62,7 +64,7 @@ class Line:
         self._alarm: asyncio.TimerHandle | None = None
         self._is_flushing = False
         self._turns = Turns(self._hear)
-        self._posted: list[Event] = []
+        self._posted: list[Event | Raw] = []
         self._is_full = False
         self._heard_at = 0.0
 
@@ -113,11 +115,11 @@ class Line:
 
         InvalidEvent where it is too large to be sent.
         """
-        size_of(event)
-        if not self.is_up:
+        packed = packed_to_publish(event)
+        if not self.is_up or self._end is None:
             self.check("publish")
             raise Disconnected(f"not connected to {self.address}: with durable=True it would wait")
-        self._posted.append(event)
+        self._posted.append(Raw(packed) if self._end.packs else event)
         if not self._is_flushing:
             self._flush_soon()
         return self._is_full or len(self._posted) >= POSTED
@@ -130,7 +132,7 @@ class Line:
 
     def _send_posted(self) -> None:
         if self._posted and self._end is not None:
-            self._end.send(Publish(tuple(self._posted)))
+            self._end.send(Publish(tuple(self._posted)))  # type: ignore[arg-type]  # a Raw is an event that is packed
         self._posted.clear()
 
     def do(self, acts: Iterable[Act]) -> None:

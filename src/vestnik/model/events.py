@@ -28,12 +28,11 @@ from vestnik.model.envelope import (
     Instant,
     Pair,
     Pairs,
-    data_of,
     id_of,
     instant_of,
     text_of,
 )
-from vestnik.model.frozen import MAX_INT, FrozenDict, frozen
+from vestnik.model.frozen import MAX_INT, FrozenDict, freeze, frozen
 from vestnik.model.times import FIRST, LAST, format_rfc3339
 
 FIELDS = (
@@ -97,7 +96,8 @@ class _Checked(StructMeta):
             priority is MEDIUM and causes == () and extensions is None and stream is None and seq is None
             and subject is None and time is None and not_before is None and expires is None
         ):  # fmt: skip  # as it mostly is: nothing of it has to be checked
-            return _made(text_of(type, "type"), text_of(source, "source"), id_of(id, "id"), data_of(data, "data"), None)
+            body = NOTHING if data is None else freeze(data)
+            return _made(text_of(type, "type"), text_of(source, "source"), id_of(id, "id"), body, None)
         given = (
             type, data, source, id, subject, time, priority, not_before, expires, causes, extensions, stream, seq
         )  # fmt: skip

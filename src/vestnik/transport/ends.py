@@ -20,6 +20,9 @@ class End(ABC):
     certificates: frozenset[str] = frozenset()
     """The names in the certificate that the other end has shown, and that was verified."""
 
+    packs = False
+    """Whether messages are packed as they are sent: then their events may be packed before."""
+
     @property
     def waiting(self) -> int:
         """Bytes that were sent and not taken by the other end."""

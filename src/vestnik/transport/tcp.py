@@ -24,6 +24,8 @@ CLOSE_WITHIN = 10.0
 class TcpEnd(End, asyncio.Protocol):
     """Bytes that are no messages end the connection. What a stranger says is handed over message by message."""
 
+    packs = True
+
     def __init__(
         self, receiver: Receiver, limits: Limits | None = OUTSIDE, largest: int = LARGEST, *, stranger: bool = False
     ) -> None:

@@ -23,14 +23,14 @@ LARGEST_EVENT: Final = LARGEST_SAID - 1024
 Item = TypeVar("Item")
 
 
-def size_of(event: Event) -> int:
-    """Its bytes; InvalidEvent where it is no event that can be published."""
+def packed_to_publish(event: Event) -> bytes:
+    """An event as it is sent; InvalidEvent where it is none that can be published."""
     if not isinstance(event, Event):
         raise WrongType("an Event is published", event)
-    size = len(pack(event))
-    if size > LARGEST_EVENT:
-        raise InvalidEvent(f"event {event.id} has {size:,} bytes; at most {LARGEST_EVENT:,} are published")
-    return size
+    packed = pack(event)
+    if len(packed) > LARGEST_EVENT:
+        raise InvalidEvent(f"event {event.id} has {len(packed):,} bytes; at most {LARGEST_EVENT:,} are published")
+    return packed
 
 
 def fitting(wanted: Filter) -> Filter:

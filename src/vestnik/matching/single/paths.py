@@ -6,7 +6,7 @@ column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.matching.single import codes
@@ -184,11 +184,16 @@ class Paths:
                     bucket = by_name[name].get(value if type(value) in _OWN_KEYS else _key(value))
                     if bucket is not None:
                         found.append(bucket)
-            for path, buckets in by_path.items():
-                keys = dict.fromkeys([_key(value) for value in _values(event, path)])
-                found += [buckets[key] for key in keys if key in buckets]
+            if by_path:
+                found += self._reached_by_path(event)
             each.append(found)
         return each
+
+    def _reached_by_path(self, event: Event) -> Iterator[Bucket]:
+        for path, buckets in self._by_path.items():
+            for key in dict.fromkeys([_key(value) for value in _values(event, path)]):
+                if key in buckets:
+                    yield buckets[key]
 
     def read(self, event: Event) -> Reading:
         """What filters ask about in `event`, with no blocks to look into yet."""
