@@ -8,7 +8,8 @@ from typing import Final
 from vestnik.broker.confluence import Confluence
 from vestnik.broker.selection import Selection
 from vestnik.broker.sequences import Place, by_origin, merge, place_of
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import is_reserved
 from vestnik.wire.messages import NodeId, Recalled, Taken

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from vestnik.broker.sequences import pair_of, rank_of
-from vestnik.model.events import Pair
+from vestnik.model.envelope import Pair
 from vestnik.wire.messages import NodeId, Taken
 
 FEW: Final = 1000
