@@ -104,7 +104,7 @@ class Announcements:
         return self._stamped(Event(type, data, source=self._broker, time=int(now * MICROS)))
 
     def _data(self, wish: Wish) -> dict[str, Any]:
-        replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v}
+        replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v and k != "most"}
         names = {"client": wish.client, "name": wish.name, "broker": self._broker}
         return {"filter": _readable(wish.filter), "replay": replay, **names}
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from vestnik.broker.sequences import by_stream
-from vestnik.model.events import Event, Pair
+from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.wire.messages import Delivery
 
 if TYPE_CHECKING:
