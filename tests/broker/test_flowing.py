@@ -136,7 +136,7 @@ def test_who_wants_it_no_more_is_forgotten() -> None:
     world.tell("c", Unsubscribe("s"))
     assert world.tell("b", Past(more, Recalled(1, took(5, 6), 6, 9))) == []
     world.tell("b", Tick(0))
-    assert not world.broker._catch_up._held
+    assert not world.broker._catch_up._recalls.held([1])
 
 
 # --- causes that wait ---

@@ -190,7 +190,7 @@ async def test_a_broker_that_is_lost_while_it_is_asked_is_named_and_not_waited_f
 
 
 async def test_a_broker_whose_store_hangs_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.catchup.ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("vestnik.broker.recalls.ANSWER_WITHIN", 0.2)
     async with broker("b1") as b1, broker("b2", (b1,), sweep=0.1) as b2, client(b2) as c, client(b1) as p:
         await met(b1, b2)
         live = await c.subscribe("price > 0", settled=True)

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -22,8 +21,9 @@ from vestnik.broker.behind import Ready
 from vestnik.broker.catching import MakingUp, Replaying
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.confluence import Confluence
-from vestnik.broker.effects import Effect, Read, Send
+from vestnik.broker.effects import Effect, Send
 from vestnik.broker.reach import Surroundings
+from vestnik.broker.recalls import ANSWER_WITHIN, Asked, Asker, Recalls, Request
 from vestnik.broker.sequences import by_stream, place_of
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
@@ -34,7 +34,6 @@ from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
     Accepted,
-    Addressed,
     Delivery,
     Fetch,
     Fetched,
@@ -50,37 +49,10 @@ from vestnik.wire.replays import Replay
 
 TOGETHER: Final = 500
 """Subscriptions for which one recall is made."""
-ANSWER_WITHIN = 60.0
-"""Seconds in which a broker has to send a part of what is recalled."""
 EVERYTHING: Final = Replay(all=True)
 BEYOND: Final = (1 << 63) - 1
 """A position that nobody comes to."""
 FORGOTTEN: Final = "the broker had forgotten the subscription"
-
-
-class Request(NamedTuple):
-    """A client wants to know something once: what was in the past, or when all brokers know what it wants."""
-
-    node: NodeId
-    number: int
-
-
-Asker: TypeAlias = Source | Request
-"""For whom something is recalled: a subscription, or a client's request."""
-
-
-class Asked(NamedTuple):
-    """What was recalled of a broker, and for whom: subscriptions with these numberings, and no later ones."""
-
-    broker: NodeId
-    recall: Recall
-    askers: frozenset[Asker]
-    epochs: frozenset[int]
-    replays: bool
-
-    def has(self, message: Recalled) -> bool:
-        """Whether a part of the answer has come before: another would be asked for twice."""
-        return message.is_part and message.after <= self.recall.after
 
 
 class Errand(NamedTuple):
@@ -109,10 +81,7 @@ class CatchUp:
         self._router = router
         self._arrivals = arrivals
         self._places = places
-        self._numbers = count(first)
-        self._asked: dict[int, Asked] = {}
-        self._held: dict[int, Asked] = {}  # what is to be asked when there is room for it
-        self._since: dict[tuple[int, Asked], float] = {}  # when what is asked was first seen to be unanswered
+        self._recalls = Recalls(name, surroundings, first)
         self._errands: dict[Request, Errand] = {}
 
     # --- what begins it ---
@@ -209,8 +178,8 @@ class CatchUp:
             for source, subscription in self._subscriptions()
             for broker in _interrupted(subscription, brokers)
         }
-        for number in [number for number, asked in self._open() if asked.broker in brokers]:
-            asked = self._asked.pop(number, None) or self._held.pop(number)
+        for number in self._recalls.of(brokers):
+            asked = self._recalls.pop(number)
             for asker in sorted(asked.askers) if asked.replays else ():
                 replaying = self._replaying(asker)
                 waits = replaying is not None and number in replaying.waiting
@@ -233,30 +202,28 @@ class CatchUp:
 
     def tick(self, now: float) -> list[Effect]:
         """Who does not answer for too long is not waited for: what it would have sent is lost."""
-        self._held = {number: asked for number, asked in self._held.items() if self._is_awaited(number, asked)}
-        self._since = {asked: self._since.get(asked, now) for asked in self._asked.items()}
-        late = [asked for asked, since in self._since.items() if now - since > ANSWER_WITHIN]
+        self._recalls.forget(lambda number, asked: not self._is_awaited(number, asked))
         reason = f"it has not answered for {ANSWER_WITHIN:g} seconds"
         return [
             effect
-            for number, asked in late
+            for number, asked in self._recalls.late(now)
             for at in [max(asked.recall.after, 0)]
             for effect in self.recalled(asked.broker, Recalled(number, (), at, at, reason), now)
         ]
 
     def shift(self, by: float) -> None:
         """The clock was set."""
-        self._since = {asked: since + by for asked, since in self._since.items()}
+        self._recalls.shift(by)
 
     # --- what comes of it ---
 
     def recalled(self, broker: NodeId, message: Recalled, now: float) -> list[Effect]:
         """A broker has answered; where there is more that has to be asked for, ask."""
-        asked = self._asked.get(message.number)
+        asked = self._recalls.get(message.number)
         if asked is None or asked.broker != broker or asked.has(message):
             return []
         if asked.replays and not self._is_awaited(message.number, asked):
-            del self._asked[message.number]
+            self._recalls.pop(message.number)
             return []
         replaying = None
         for asker in asked.askers if asked.replays else ():
@@ -267,14 +234,14 @@ class CatchUp:
             self._make_up_for(asked, message)
         if message.is_part:
             recall = structs.replace(asked.recall, after=message.after, upto=message.upto)
-            self._asked[message.number] = asked = asked._replace(recall=recall)
+            asked = self._recalls.advance(message.number, recall)
             if replaying is None or not replaying.can_flow:
                 released = [] if replaying is None else self._release(replaying)
-                return released if message.more else [*released, *self._send(broker, recall)]
+                return released if message.more else [*released, *self._recalls.send(broker, recall)]
             if not message.more:
-                self._held[message.number] = self._asked.pop(message.number)
+                self._recalls.hold(message.number)
             return [effect for asker in asked.askers for effect in self.go_on(asker, now)]
-        del self._asked[message.number]
+        self._recalls.pop(message.number)
         return self._answered(message.number, asked, now)
 
     def _make_up_for(self, asked: Asked, message: Recalled) -> None:
@@ -326,11 +293,8 @@ class CatchUp:
 
     def _release(self, replaying: Replaying) -> list[Effect]:
         """Ask for all that was not asked for yet."""
-        effects: list[Effect] = []
-        for number in sorted(replaying.waiting & self._held.keys()):
-            self._asked[number] = asked = self._held.pop(number)
-            effects += self._send(asked.broker, asked.recall)
-        return effects
+        held = self._recalls.held(replaying.waiting)
+        return [effect for number in held for effect in self._recalls.resume(number)]
 
     def go_on(self, asker: Asker, now: float) -> list[Effect]:
         """Hand over what there is room for of the past, and ask for more of it."""
@@ -343,10 +307,8 @@ class CatchUp:
         deliveries = self._flown(subscription, replaying, flow, now)
         client = self._clients[asker.node]
         effects = _notify(asker.node, client, deliveries)
-        for number in sorted(replaying.waiting & self._held.keys()):
-            if flow.wants(self._held[number].broker):
-                self._asked[number] = asked = self._held.pop(number)
-                effects += self._send(asked.broker, asked.recall)
+        for number, asked in self._recalls.held(replaying.waiting).items():
+            effects += self._recalls.resume(number) if flow.wants(asked.broker) else []
         if flow.is_over:
             return effects + self._caught_up(asker, replaying, now)
         if subscription.room <= 0 and client.takes:
@@ -355,7 +317,7 @@ class CatchUp:
 
     def _flow_of(self, replaying: Replaying) -> Confluence | None:
         """The past, once all brokers have begun to send it."""
-        open = {self._held[number].broker for number in replaying.waiting & self._held.keys()}
+        open = {asked.broker for asked in self._recalls.held(replaying.waiting).values()}
         if len(open) < len(replaying.waiting):
             return None
         flow = replaying.begin_flow()
@@ -496,24 +458,17 @@ class CatchUp:
         return self._ask(broker, Recall(0, filters, EVERYTHING, after=after), sources, replays=False)
 
     def _ask(self, broker: NodeId, recall: Recall, askers: Sequence[Asker], *, replays: bool) -> list[Effect]:
-        number = next(self._numbers)
+        epochs = [subscription.epoch for asker in askers if (subscription := self._subscription(asker))]
+        number, effects = self._recalls.ask(broker, recall, askers, epochs, replays=replays)
         for asker in askers:
-            replaying, client = self._replaying(asker), self._clients.get(asker.node)  # who only fetches is not there
-            if replays and replaying is not None:
+            replaying = self._replaying(asker) if replays else None
+            making_up = None if replays else self._clients[asker.node].making_up
+            if replaying is not None:
                 replaying.waiting.add(number)
                 replaying.asked.add(broker)
-            elif not replays and client is not None and client.making_up is not None:
-                client.making_up.waiting.add(number)
-        recall = structs.replace(recall, number=number)
-        epochs = [subscription.epoch for asker in askers if (subscription := self._subscription(asker))]
-        self._asked[number] = Asked(broker, recall, frozenset(askers), frozenset(epochs), replays)
-        return self._send(broker, recall)
-
-    def _send(self, broker: NodeId, recall: Recall) -> list[Effect]:
-        if broker == self._name:
-            return [Read(broker, recall)]
-        way = self._surroundings.way(broker)
-        return [] if way is None else [Send(way, Addressed(broker, self._name, recall))]
+            if making_up is not None:
+                making_up.waiting.add(number)
+        return effects
 
     # --- for whom ---
 
@@ -526,9 +481,6 @@ class CatchUp:
         if isinstance(asker, Request) or asker.node not in self._clients:
             return None
         return self._clients[asker.node].subscriptions.get(asker.name)
-
-    def _open(self) -> list[tuple[int, Asked]]:
-        return [*self._asked.items(), *self._held.items()]
 
     def _is_awaited(self, number: int, asked: Asked) -> bool:
         """Whether somebody still wants the rest of a replay."""
