@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from vestnik.model.events import Event
 from vestnik.model.streams import Seen, was_seen
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Taken, Unknown
-from vestnik.wire.pages import pages
+from vestnik.wire.pages import PAGE, pages
 
 MOST_KEPT = 1_000_000
 """Notifications of a subscription."""
@@ -37,6 +38,9 @@ class Kept(Struct, frozen=True, gc=False):
     replayed: bool = False
     gap: str = ""
     again: bool = False
+
+    def has_expired(self, now: float) -> bool:
+        return self.event is not None and has_expired(self.event, now)
 
     def delivery(self, *numbers: tuple[int, int]) -> Delivery:
         return Delivery(self.event, numbers, self.replayed, self.gap, self.again)
@@ -112,6 +116,10 @@ class Subscription:
         """The last number that the client is told of: where more of the past is here, that of what comes next."""
         return self.last + (self.replaying is not None and self.replaying.flow is not None)
 
+    def after(self, number: int) -> Iterator[Kept]:
+        """What is kept behind a number; what is kept has consecutive numbers."""
+        return islice(self.kept, max(0, number + 1 - self.kept[0].number) if self.kept else 0, None)
+
     def make_room(self, count: int) -> None:
         """So many come at once: keep them, beyond what was asked for, until the client has them."""
         self._more = self.last + count
@@ -162,11 +170,6 @@ class Client:
         self.behind = self.behind or Behind()
         self.behind.begins(subscription)
 
-    def await_missed(self, event: Event, epochs: list[int]) -> None:
-        """Hand out an event to these subscriptions when all that is missing before it has come."""
-        if self.making_up is not None:
-            self.making_up.live.append((event, epochs))
-
     def answer(self, positions: Iterable[Position], now: float) -> Iterator[Answer | Last | Unknown]:
         """What came after these positions, each event once and in order. What has expired is not handed out.
 
@@ -180,9 +183,9 @@ class Client:
                 yield Unknown(position)
                 continue
             last.append((subscription.epoch, subscription.last))
-            for kept in subscription.kept:
-                if kept.number > position.after and not (kept.event and has_expired(kept.event, now)):
-                    found.setdefault(kept.place, (kept, []))[1].append((subscription.epoch, kept.number))
+            alive = (kept for kept in subscription.after(position.after) if not kept.has_expired(now))
+            for kept in islice(alive, PAGE + 1):
+                found.setdefault(kept.place, (kept, []))[1].append((subscription.epoch, kept.number))
         if not last:
             return
         deliveries = [kept.delivery(*pairs) for _, (kept, pairs) in sorted(found.items())]

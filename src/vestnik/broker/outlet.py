@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from vestnik.broker.clients import Client, Subscription, has_expired
+from vestnik.broker.clients import Client, has_expired
 from vestnik.broker.effects import Effect, Note, Send
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
@@ -41,34 +41,27 @@ class Outlet:
         effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items()]
         return effects
 
-    def _number(self, event: Event, subscriptions: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
+    def _number(self, event: Event, sources: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
-        numbers: dict[NodeId, tuple[tuple[int, int], ...]] = {}
-        waiting: dict[NodeId, list[int]] = {}
-        behind: dict[NodeId, list[Subscription]] = {}
         place = next(self._places)
-        for name, wanted_as in subscriptions:
-            client = self._clients.get(name)
-            subscription = client and client.subscriptions.get(wanted_as)
-            if not client or not subscription:
+        names: dict[NodeId, list[str]] = {}
+        for node, name in sources:
+            names.setdefault(node, []).append(name)
+        for node, wanted_as in names.items():
+            client = self._clients.get(node)
+            if client is None:
                 continue
+            wanting = [client.subscriptions[name] for name in wanted_as if name in client.subscriptions]
             if client.making_up is not None:
-                waiting.setdefault(name, []).append(subscription.epoch)
-            elif client.behind is not None:
-                behind.setdefault(name, []).append(subscription)
+                client.making_up.live.append((event, [one.epoch for one in wanting]))
+                continue
+            if client.behind is None:
+                pairs = tuple([(one.epoch, one.number(event, place)) for one in wanting])
+                deliveries = [Delivery(event, pairs)] if pairs else []
             else:
-                numbers[name] = (*numbers.get(name, ()), (subscription.epoch, subscription.number(event, place)))
-        for name, epochs in waiting.items():
-            self._clients[name].await_missed(event, epochs)
-        for name, wanting in behind.items():
-            client = self._clients[name]
-            ready = client.behind.take(event, wanting) if client.behind else ()
-            deliveries = [one.numbered(next(self._places)) for one in ready]
+                deliveries = [one.numbered(next(self._places)) for one in client.behind.take(event, wanting)]
             if deliveries and client.takes:
-                local.setdefault(name, []).extend(deliveries)
-        for name, pairs in numbers.items():
-            if self._clients[name].takes:
-                local.setdefault(name, []).append(Delivery(event, pairs))
+                local.setdefault(node, []).extend(deliveries)
 
 
 def _by_priority(events: list[Event]) -> list[Event]:
