@@ -11,8 +11,8 @@ import pytest
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
 from vestnik.errors import InvalidSetting
+from vestnik.server.memory import MemoryStore
 from vestnik.server.process import Broker
-from vestnik.server.store import MemoryStore
 from vestnik.transport.addresses import read_address
 
 

@@ -14,7 +14,8 @@ import vestnik
 from network.worlds import broker, client, quote, taken, until
 from vestnik.broker.effects import Append
 from vestnik.errors import Disconnected, TurnedAway
-from vestnik.server.store import Done, MemoryStore
+from vestnik.server.memory import MemoryStore
+from vestnik.server.store import Done
 
 PRICES = [1, 2, 3, 4, 5]
 

@@ -22,8 +22,9 @@ from vestnik.server.access import Access
 from vestnik.server.door import Door
 from vestnik.server.history import HistoryStore
 from vestnik.server.host import BrokerHost
+from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings
-from vestnik.server.store import JournalStore, MemoryStore
+from vestnik.server.store import JournalStore
 from vestnik.server.tracing import TraceFile
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address

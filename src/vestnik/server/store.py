@@ -1,4 +1,4 @@
-"""What a broker's clients publish, in its journal or in memory."""
+"""What a broker's clients publish, in its journal."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ COMMIT_WITHIN: Final = 1.0
 """Seconds after which what nobody waits for is made durable."""
 RECENT: Final = 100_000
 """Records in which a broker that begins anew looks for what may be published again."""
-REMEMBERED: Final = 10_000
-"""Events that a broker without a journal keeps."""
 
 Done: TypeAlias = Callable[[Append, str], None]
 """Told what was stored, with an empty reason; or why it could not be."""
@@ -180,43 +178,6 @@ class JournalStore:
         await asyncio.gather(*self._tasks)
         self._journal.close()
         self._held.close()
-
-
-class MemoryStore:
-    """Keeps the last events in memory, so that a link that breaks loses nothing, and no longer than the process."""
-
-    is_durable = False
-
-    def __init__(self, first: int, most: int = REMEMBERED) -> None:
-        self.position = self._before = first - 1
-        self._taken: deque[Taken] = deque(maxlen=most)
-
-    def append(self, what: Append, done: Done) -> None:
-        now = time.time_ns() // 1000
-        for event in what.events:
-            if event.seq is not None:
-                self.position += 1
-                self._taken.append(Taken(self.position, now, event))
-        done(what, "")
-
-    def recall(self, what: Recall, answer: Answer) -> None:
-        upto = what.upto or self.position
-        before = self._taken[0].position - 1 if self._taken else self.position
-        lost = self._lost(what.after) if 0 <= what.after < before else ""
-        stored = [taken for taken in self._taken if what.after < taken.position <= upto]
-        for part in recollect(what, stored, upto, lambda: lost):
-            answer(part)
-
-    def _lost(self, after: int) -> str:
-        """What is known of that which came after a position and is kept no more."""
-        if after < self._before:
-            return "it was started again, and has no data folder: what it had taken and not sent, if any, is gone"
-        return f"it has no data folder, and keeps the last {self._taken.maxlen:,} events only"
-
-    def taken(self) -> Iterator[tuple[int, Event]]:
-        """All events that are kept, with the times at which they came."""
-        for taken in list(self._taken):
-            yield taken.time, taken.event
 
 
 class _Stored:

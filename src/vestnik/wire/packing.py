@@ -5,7 +5,7 @@ A decoder checks them as it reads. What is nested deeper than it follows, and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import DecodeError, Raw, msgpack
@@ -17,6 +17,7 @@ UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionErr
 """What is raised of bytes that are no events, or no messages."""
 
 _encode = msgpack.Encoder().encode
+_decode_raws = msgpack.Decoder(list[Raw]).decode
 _decode_taken = msgpack.Decoder(tuple[str, Raw]).decode
 pack: Final[Callable[[Event], bytes]] = _encode
 decode_plain: Final = msgpack.Decoder().decode
@@ -29,6 +30,15 @@ def unpack(packed: bytes | Raw) -> Event:
         return _decode_event(packed)
     except UNREADABLE:
         return event_of(decode_plain(packed))
+
+
+def pack_all(events: Sequence[Event]) -> bytes:
+    return _encode(events)
+
+
+def unpack_all(packed: bytes) -> Iterator[Event]:
+    """The events that were packed as one."""
+    return map(unpack, _decode_raws(packed))
 
 
 def pack_taken(client: str, event: Event) -> bytes:

@@ -1,0 +1,78 @@
+"""What a broker's clients publish, in its memory and no longer than its process."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from vestnik.broker.effects import Append
+from vestnik.broker.selection import recollect
+from vestnik.model.events import Event
+from vestnik.server.store import Answer, Done
+from vestnik.wire.messages import Recall, Taken
+from vestnik.wire.packing import pack_all, unpack_all
+
+REMEMBERED: Final = 10_000
+"""Events that a broker without a journal keeps."""
+
+
+class _Batch(NamedTuple):
+    """Events that were taken together, packed: what lies long is not to be many objects."""
+
+    first: int
+    size: int
+    time: int
+    packed: bytes
+
+    def taken(self) -> Iterator[Taken]:
+        for position, event in enumerate(unpack_all(self.packed), start=self.first):
+            yield Taken(position, self.time, event)
+
+
+class MemoryStore:
+    """Keeps at least the last `most` events, so that a link that breaks loses nothing."""
+
+    is_durable = False
+
+    def __init__(self, first: int, most: int = REMEMBERED) -> None:
+        self.position = self._before = first - 1
+        self._most = most
+        self._batches: deque[_Batch] = deque()
+        self._size = 0
+
+    def append(self, what: Append, done: Done) -> None:
+        events = what.events
+        if any(event.seq is None for event in events):
+            events = tuple([event for event in events if event.seq is not None])
+        if events:
+            self._batches.append(_Batch(self.position + 1, len(events), time.time_ns() // 1000, pack_all(events)))
+            self.position += len(events)
+            self._size += len(events)
+            while self._size - self._batches[0].size >= self._most:
+                self._size -= self._batches.popleft().size
+        done(what, "")
+
+    def recall(self, what: Recall, answer: Answer) -> None:
+        upto = what.upto or self.position
+        before = self._batches[0].first - 1 if self._batches else self.position
+        lost = self._lost(what.after) if 0 <= what.after < before else ""
+        stored = [taken for taken in self._taken() if what.after < taken.position <= upto]
+        for part in recollect(what, stored, upto, lambda: lost):
+            answer(part)
+
+    def _lost(self, after: int) -> str:
+        """What is known of that which came after a position and is kept no more."""
+        if after < self._before:
+            return "it was started again, and has no data folder: what it had taken and not sent, if any, is gone"
+        return f"it has no data folder, and keeps the last {self._most:,} events only"
+
+    def taken(self) -> Iterator[tuple[int, Event]]:
+        """All events that are kept, with the times at which they came."""
+        for taken in self._taken():
+            yield taken.time, taken.event
+
+    def _taken(self) -> Iterator[Taken]:
+        for batch in list(self._batches):
+            yield from batch.taken()
