@@ -32,7 +32,7 @@ class _Batch(NamedTuple):
 
 
 class MemoryStore:
-    """Keeps at least the last `most` events, so that a link that breaks loses nothing."""
+    """Keeps the last `most` events, so that a link that breaks loses nothing."""
 
     is_durable = False
 
@@ -56,7 +56,7 @@ class MemoryStore:
 
     def recall(self, what: Recall, answer: Answer) -> None:
         upto = what.upto or self.position
-        before = self._batches[0].first - 1 if self._batches else self.position
+        before = max(self._before, self.position - self._most)
         lost = self._lost(what.after) if 0 <= what.after < before else ""
         stored = [taken for taken in self._taken() if what.after < taken.position <= upto]
         for part in recollect(what, stored, upto, lambda: lost):
@@ -74,5 +74,6 @@ class MemoryStore:
             yield taken.time, taken.event
 
     def _taken(self) -> Iterator[Taken]:
+        first = self.position - self._most + 1
         for batch in list(self._batches):
-            yield from batch.taken()
+            yield from [taken for taken in batch.taken() if taken.position >= first]
