@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from vestnik.broker.clients import Client, has_expired
+from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Note, Send
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
@@ -38,30 +38,38 @@ class Outlet:
         for neighbour, events in onward.items():
             whole = len(events) == len(message.events)
             effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
-        effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items()]
+        effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items() if deliveries]
         return effects
 
     def _number(self, event: Event, sources: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
         """One copy for each client, with a number for each of its subscriptions that wants the event."""
         place = next(self._places)
-        names: dict[NodeId, list[str]] = {}
+        wanting: dict[NodeId, list[Subscription]] = {}
         for node, name in sources:
-            names.setdefault(node, []).append(name)
-        for node, wanted_as in names.items():
             client = self._clients.get(node)
-            if client is None:
+            one = None if client is None else client.subscriptions.get(name)
+            if one is None:
                 continue
-            wanting = [client.subscriptions[name] for name in wanted_as if name in client.subscriptions]
-            if client.making_up is not None:
-                client.making_up.live.append((event, [one.epoch for one in wanting]))
-                continue
-            if client.behind is None:
-                pairs = tuple([(one.epoch, one.number(event, place)) for one in wanting])
-                deliveries = [Delivery(event, pairs)] if pairs else []
+            if node in wanting:
+                wanting[node].append(one)
             else:
-                deliveries = [one.numbered(next(self._places)) for one in client.behind.take(event, wanting)]
-            if deliveries and client.takes:
-                local.setdefault(node, []).extend(deliveries)
+                wanting[node] = [one]
+        for node, some in wanting.items():
+            client = self._clients[node]
+            if client.making_up is not None:
+                client.making_up.live.append((event, [one.epoch for one in some]))
+            elif client.behind is not None:
+                ready = [one.numbered(next(self._places)) for one in client.behind.take(event, some)]
+                if client.takes:
+                    local.setdefault(node, []).extend(ready)
+            else:
+                delivery = Delivery(event, tuple([(one.epoch, one.number(event, place)) for one in some]))
+                if not client.takes:
+                    continue
+                if node in local:
+                    local[node].append(delivery)
+                else:
+                    local[node] = [delivery]
 
 
 def _by_priority(events: list[Event]) -> list[Event]:

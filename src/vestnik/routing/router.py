@@ -129,11 +129,13 @@ class Router:
         table, nodes, subscriptions = self.subscriptions, self._flooded.copy(), []
         for entry in table.matching([event])[0] if found is None else found:
             for source in table.sources(entry):
-                if source.name:
+                node, name = source
+                if name:
                     subscriptions.append(source)
                 else:
-                    nodes.add(source.node)
-        subscriptions.sort()
+                    nodes.add(node)
+        if len(subscriptions) > 1:
+            subscriptions.sort()
         return Targets([n for n in table.neighbours if n in nodes and n != sender] if nodes else [], subscriptions)
 
     def _until(self, interest: Interest, now: float) -> float:
