@@ -27,7 +27,10 @@ class Batch:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[Done] = self._loop.create_future()
+        self.answer.add_done_callback(self._wake)
+        self._waiters: list[asyncio.Future[None]] = []
         self._size = 0
         self._pairs: set[Pair] = set()
 
@@ -44,13 +47,24 @@ class Batch:
 
     async def accepted(self, *events: Event) -> None:
         """Wait until the broker has stored some of these events; NotAccepted where it refuses them."""
-        done = await asyncio.shield(self.answer)
+        if not self.answer.done():
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
+        done = self.answer.result()
         if done.reason:
             raise NotAccepted("publication", done.reason)
+        if not done.refused:
+            return
         pairs = {(event.source, event.id) for event in events}
         refused = tuple([refused_event(one) for one in done.refused if (one.source, one.id) in pairs])
         if refused:
             raise not_accepted(refused, len(events))
+
+    def _wake(self, _: object) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 def refused_event(refusal: Refusal) -> RefusedEvent:
