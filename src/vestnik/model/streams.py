@@ -86,14 +86,15 @@ class _Streams:
 
     def __init__(self, streams: int) -> None:
         self._recent: Recent[Pair, _Stream] = Recent(streams)
+        self._broker = self._source = ""  # of the last one, which often is the next one, too
+        self._last = _Stream()
 
     def of(self, broker: str, source: str) -> _Stream:
-        key = broker, source
-        found = self._recent.get(key)
-        if found is None:
-            found = _Stream()
-        self._recent.put(key, found)
-        return found
+        if source != self._source or broker != self._broker:
+            key = broker, source
+            self._broker, self._source, self._last = broker, source, self._recent.get(key) or _Stream()
+            self._recent.put(key, self._last)
+        return self._last
 
     def items(self) -> Iterator[tuple[Pair, _Stream]]:
         return self._recent.items()
