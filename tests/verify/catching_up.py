@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vestnik import Event
-from vestnik.broker import catchup
+from vestnik.broker import amends
 from vestnik.broker.catching import MakingUp
 from vestnik.broker.catchup import CatchUp
 from vestnik.broker.reach import Surroundings
@@ -38,7 +38,7 @@ def live_first(patch: pytest.MonkeyPatch) -> None:
         yield from [*live, *missed(self)]
 
     patch.setattr(MakingUp, "missed", planted)
-    patch.setattr(catchup, "by_stream", lambda events: range(len(events)))
+    patch.setattr(amends, "by_stream", lambda events: range(len(events)))
 
 
 def report_too_early(patch: pytest.MonkeyPatch) -> None:

@@ -167,10 +167,10 @@ class BrokerCore:
 
     def under_way(self, client: NodeId) -> set[int]:
         """The requests of a client that wait for other brokers, or for the disk."""
-        return self._catch_up.under_way(client)
+        return self._catch_up.errands.under_way(client)
 
     def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
-        return self._catch_up.fetch(client, message)
+        return self._catch_up.errands.fetch(client, message)
 
     def _question(self, message: Question, client: NodeId, now: float) -> list[Effect]:
         return self._questions.asked(message, client)

@@ -41,6 +41,10 @@ class Asked(NamedTuple):
         """Whether a part of the answer has come before: another would be asked for twice."""
         return message.is_part and message.after <= self.recall.after
 
+    def rest(self, message: Recalled) -> Recall:
+        """What is to be asked for behind a part of the answer."""
+        return structs.replace(self.recall, after=message.after, upto=message.upto)
+
 
 class Recalls:
     """They are numbered from `first` on. The rest of one may be held until there is room for it."""
@@ -76,10 +80,9 @@ class Recalls:
         way = self._surroundings.way(broker)
         return [] if way is None else [Send(way, Addressed(broker, self._name, recall))]
 
-    def advance(self, number: int, rest: Recall) -> Asked:
+    def advance(self, number: int, rest: Recall) -> None:
         """A part of the answer has come."""
-        self._asked[number] = asked = self._asked[number]._replace(recall=rest)
-        return asked
+        self._asked[number] = self._asked[number]._replace(recall=rest)
 
     def pop(self, number: int) -> Asked:
         """It is answered, or will not be."""

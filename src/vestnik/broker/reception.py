@@ -87,7 +87,7 @@ class Reception:
         effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
         if message.settled and message.request:
-            return effects + self._catch_up.settle(client, accepted)
+            return effects + self._catch_up.errands.settle(client, accepted)
         return effects + _answer(client, message, accepted)
 
     def unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
