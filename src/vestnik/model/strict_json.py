@@ -31,7 +31,7 @@ def read_json(text: str | bytes) -> Any:
         value = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidEvent(_reason(data, error)) from None
-    if not _names_surely_differ(data, value):
+    if not names_surely_differ(data, value):
         check_names(data)
     return value
 
@@ -54,7 +54,7 @@ def _check_nesting(data: bytes) -> None:
             raise InvalidEvent("the JSON text is nested too deep")
 
 
-def _names_surely_differ(data: bytes, value: object) -> bool:
+def names_surely_differ(data: bytes, value: object) -> bool:
     """True only when no object in `data`, which was decoded to `value`, has the same name twice.
 
     A colon of the text either follows a name or stands in a string, and so does one of the encoded value; a name that

@@ -18,11 +18,9 @@ from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
 from vestnik.wire.messages import Recall, Recalled, Taken
-from vestnik.wire.packing import pack_taken, unpack_taken
+from vestnik.wire.packing import TAKEN, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
-TAKEN: Final = 1
-"""The kind of a record that holds a client and an event that it published."""
 RETAIN_EVERY: Final = 10.0
 """Seconds between two looks for what is too old to be kept."""
 COMMIT_WITHIN: Final = 1.0

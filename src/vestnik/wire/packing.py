@@ -15,6 +15,8 @@ from vestnik.model.events import Event
 
 UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 """What is raised of bytes that are no events, or no messages."""
+TAKEN: Final = 1
+"""The kind of a journal's record that holds a client and an event that it published, as `pack_taken` packs them."""
 
 _encode = msgpack.Encoder().encode
 _decode_raws = msgpack.Decoder(list[Raw]).decode
