@@ -21,6 +21,7 @@ from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
+from vestnik.wire.leaves import opened
 from vestnik.wire.messages import Goodbye, Hello, Notify, Publish, Subscribe, Welcome
 
 ACCESS = """
@@ -215,6 +216,24 @@ async def test_the_past_is_narrowed_to_the_right(access: Path, tmp_path: Path) -
             await c.subscribe("price > 0", replay=Replay(all=True))
         subscription = await c.subscribe("price > 0 AND price < 50", replay=Replay(all=True))
         assert await taken(subscription, 2) == [10, 40]
+
+
+async def test_a_review_shows_what_there_is_the_right_to_replay(access: Path, tmp_path: Path) -> None:
+    async with (
+        broker(access=access, data=tmp_path / "data") as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, token=TOKENS["desk"]) as c,
+        client(b, token=TOKENS["reader"]) as nobody,
+    ):
+        await admin.publish_many([quote(price) for price in (10, 60, 40, 70)])
+        everything, some = await admin.review(), await c.review()
+        assert (everything.broker, everything.first, everything.last) == ("b", 1, 4)
+        assert everything.page.positions == (1, 2, 3, 4)
+        assert (some.page.positions, some.page.after, some.last) == ((1, 3), 4, 4)
+        assert [one.event.data["price"] for one in opened(some.page)[0]] == [10, 40]
+        for wanted in ("TRUE", "price > 0"):
+            with pytest.raises(NotAccepted, match="review was refused: there is no right to replay it"):
+                await nobody.review(wanted)
 
 
 async def test_the_past_is_not_had_by_saying_that_it_was_not_seen(access: Path) -> None:

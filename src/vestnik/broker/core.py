@@ -30,6 +30,7 @@ from vestnik.broker.effects import (
     NotAppended,
     Past,
     Read,
+    Seen,
     Send,
     Tick,
     Wake,
@@ -40,6 +41,7 @@ from vestnik.broker.outlet import Outlet
 from vestnik.broker.questions import Questions
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.reception import Reception
+from vestnik.broker.reviews import Reviews
 from vestnik.model.streams import Arrivals
 from vestnik.model.times import FOREVER
 from vestnik.routing.router import Router
@@ -62,6 +64,7 @@ from vestnik.wire.messages import (
     Reach,
     Recall,
     Recalled,
+    Review,
     Subscribe,
     Taken,
     Took,
@@ -98,6 +101,7 @@ class BrokerCore:
         self._arrivals = Arrivals()
         places = count()
         self._questions = Questions(name, self.surroundings)
+        self._reviews = Reviews(name)
         self._intake = Intake(name, router, first_seq, stored)
         self._outlet = Outlet(router, self.clients, places)
         self._announcements = Announcements(name, self._intake.stamped) if announces else None
@@ -125,6 +129,8 @@ class BrokerCore:
             Ask: reception.ask,
             Took: reception.took,
             Question: self._question,
+            Review: self._review,
+            Seen: self._seen,
             Consulted: self._consulted,
             LinkUp: self._neighbourhood.link_up,
             LinkDown: self._neighbourhood.link_down,
@@ -167,10 +173,16 @@ class BrokerCore:
 
     def under_way(self, client: NodeId) -> set[int]:
         """The requests of a client that wait for other brokers, or for the disk."""
-        return self._catch_up.errands.under_way(client)
+        return self._catch_up.errands.under_way(client) | self._reviews.under_way(client)
 
     def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
         return self._catch_up.errands.fetch(client, message)
+
+    def _review(self, message: Review, client: NodeId, now: float) -> list[Effect]:
+        return self._reviews.asked(message, client)
+
+    def _seen(self, message: Seen, sender: NodeId, now: float) -> list[Effect]:
+        return self._reviews.seen(message)
 
     def _question(self, message: Question, client: NodeId, now: float) -> list[Effect]:
         return self._questions.asked(message, client)

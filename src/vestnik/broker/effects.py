@@ -1,7 +1,7 @@
 """What a broker wants done: it does nothing itself.
 
-Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `Read` as `Past`, and
-`Consult` as `Consulted`.
+Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `Read` as `Past`,
+`Look` as `Seen`, and `Consult` as `Consulted`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import Inquiry, Message, NodeId, Recall, Recalled, Refusal
+from vestnik.wire.messages import Inquiry, Message, NodeId, Page, Recall, Recalled, Refusal, Review
 
 
 class Send(Struct, frozen=True):
@@ -40,6 +40,13 @@ class Read(Struct, frozen=True):
 
     broker: NodeId
     recall: Recall
+
+
+class Look(Struct, frozen=True):
+    """Find a page of what was stored here, for a local client. It comes back as `Seen`."""
+
+    client: NodeId
+    review: Review
 
 
 class Wake(Struct, frozen=True):
@@ -78,7 +85,7 @@ class Consult(Struct, frozen=True):
     inquiry: Inquiry
 
 
-Effect: TypeAlias = Send | Append | Read | Wake | Part | Note | Lapsed | Consult
+Effect: TypeAlias = Send | Append | Read | Look | Wake | Part | Note | Lapsed | Consult
 
 
 # --- what the world tells a broker, beside the messages that arrive ---
@@ -131,6 +138,16 @@ class Past(Message, frozen=True):
 
     what: Read
     found: Recalled
+
+
+class Seen(Message, frozen=True):
+    """A page of what is stored from position `first` to `last`, or the reason why there is none."""
+
+    what: Look
+    first: int
+    last: int
+    page: Page
+    reason: str = ""
 
 
 class Consulted(Message, frozen=True):

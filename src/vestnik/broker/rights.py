@@ -16,7 +16,7 @@ from vestnik.errors import FilterTooComplex
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ROOT, asks
-from vestnik.wire.messages import Advertise, Fetch, Malformed, Message, Publish, Question, Refusal, Subscribe
+from vestnik.wire.messages import Advertise, Fetch, Malformed, Message, Publish, Question, Refusal, Review, Subscribe
 
 EVERYTHING: Final = Filter.all()
 NOTHING: Final = Filter.none()
@@ -24,7 +24,7 @@ OURS: Final = Filter.parse(f"type IS {ROOT}")
 """Events that brokers publish about themselves and their clients."""
 THEIRS: Final = ~OURS
 
-Filtered = TypeVar("Filtered", Subscribe, Advertise, Fetch)
+Filtered = TypeVar("Filtered", Subscribe, Advertise, Fetch, Review)
 
 
 class Rights(Struct, frozen=True, kw_only=True):
@@ -51,6 +51,8 @@ class Rights(Struct, frozen=True, kw_only=True):
             case Subscribe():
                 return self._subscribed(message)
             case Fetch():
+                return self._narrowed(message, self.replay, "replay")
+            case Review():
                 return self._narrowed(message, self.replay, "replay")
             case Question(kind) if not self.administer:
                 reason = f"there is no right to administer, which the question {kind} needs"

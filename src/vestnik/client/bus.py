@@ -30,7 +30,7 @@ from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
 from vestnik.session.checking import Checking
 from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
-from vestnik.wire.messages import Fetch, Question
+from vestnik.wire.messages import Fetch, Question, Review, Reviewed
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -316,6 +316,19 @@ class Bus:
             LOG.warning("not all of the past was found: %s", reason)
         return list(found.events)
 
+    async def review(self, wanted: Filter | str = "TRUE", *, after: int = -1, upto: int = 0, most: int = 0) -> Reviewed:
+        """A page of what the broker took behind position `after` and up to `upto`, of `most` events or as it has room.
+
+        Without these positions it is of all that is kept. `vestnik.wire.leaves` opens it; behind `page.after` there may
+        be more. NotAccepted where there is no right to the past.
+        """
+        self._line.check("review")
+        for what, number, least in (("after", after, -1), ("upto", upto, 0), ("most", most, 0)):
+            check_number(f"{what} of a review", number, least)
+        request, acts = self._session.review(as_filter(wanted), after, upto, most, time.monotonic())
+        found: Reviewed = (await self._find(request, acts)).data
+        return found
+
     # --- brokers themselves ---
 
     async def inspect(self, kind: str, to: str = "", **about: Any) -> Any:
@@ -369,8 +382,10 @@ class Bus:
             case Found(request) | Told(request) if request in self._found:
                 if not self._found[request].done():
                     self._found[request].set_result(act)
-            case Done(Fetch() | Question(), reason) if reason and act.what.request in self._found:
-                what = f"question {act.what.kind}" if isinstance(act.what, Question) else "fetch"
+            case Done(Fetch() | Question() | Review(), reason) if reason and act.what.request in self._found:
+                what = (
+                    f"question {act.what.kind}" if isinstance(act.what, Question) else type(act.what).__name__.lower()
+                )
                 self._found[act.what.request].set_exception(NotAccepted(what, reason))
             case Done(what):
                 self._answered(subject_of(what), act)

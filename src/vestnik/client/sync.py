@@ -19,6 +19,7 @@ from vestnik.errors import Disconnected, WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.checking import Checking
+from vestnik.wire.messages import Reviewed
 from vestnik.wire.replays import Replay
 
 Result = TypeVar("Result")
@@ -112,6 +113,18 @@ class SyncBus:
         self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
         return self.run(self._bus.fetch(wanted, limit=limit, since=since, latest_by=latest_by))
+
+    def review(
+        self,
+        wanted: Filter | str = "TRUE",
+        *,
+        after: int = -1,
+        upto: int = 0,
+        most: int = 0,
+        timeout: float | None = None,
+    ) -> Reviewed:
+        """As `Bus.review`. TimeoutError where it takes longer."""
+        return self.run(self._bus.review(wanted, after=after, upto=upto, most=most), timeout)
 
     def inspect(self, kind: str, to: str = "", **about: Any) -> Any:
         return self.run(self._bus.inspect(kind, to, **about))

@@ -4,6 +4,7 @@ from vestnik.journal.commit import GroupCommit
 from vestnik.journal.compaction import Compacted
 from vestnik.journal.cursor import Cursor
 from vestnik.journal.journal import Journal
+from vestnik.journal.observer import Observer, Stretch
 from vestnik.journal.records import Entry, Record
 from vestnik.journal.register import Register
 from vestnik.journal.reports import Cut, Dropped, Lost, Recovery
@@ -18,8 +19,10 @@ __all__ = [
     "GroupCommit",
     "Journal",
     "Lost",
+    "Observer",
     "Record",
     "Recovery",
     "Register",
     "Settings",
+    "Stretch",
 ]

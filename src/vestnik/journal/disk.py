@@ -81,6 +81,10 @@ class Source:
         except OSError as error:
             raise JournalFailed(self.path, "read", str(error)) from error
 
+    def sync(self) -> None:
+        """Make durable what others have written; OSError where the disk refuses."""
+        os.fdatasync(self._file)
+
     def settle(self) -> None:
         """From now on reads tell what the disk has.
 

@@ -16,7 +16,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.server.access import Access, Identity
 from vestnik.server.limits import Limits
 from vestnik.server.names import APART, LONGEST, unfit_name
-from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, NodeId, Subscribe
+from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, NodeId, Review, Subscribe
 
 
 class Guest(NamedTuple):
@@ -118,11 +118,11 @@ class Door:
             case Advertise(name):
                 wrong = self._too_many(name, client.advertisements if client else (), "advertisements")
                 return _refused(message, wrong) if wrong else message
-            case Fetch():
+            case Fetch() | Review():
                 open, most = core.under_way(guest.name), self.limits.fetches
                 if len(open) >= most and message.request not in open:
                     return _refused(message, f"{len(open)} others are under way; the limit fetches is {most}")
-                return self._bounded(message)
+                return self._bounded(message) if isinstance(message, Fetch) else message
         return message
 
     def _too_many(self, name: str, known: Collection[str], what: str) -> str:
@@ -143,5 +143,5 @@ class Door:
         return replace(message, replay=replace(replay, most=min(replay.most or most, most)))
 
 
-def _refused(message: Subscribe | Advertise | Fetch, reason: str) -> Malformed:
+def _refused(message: Subscribe | Advertise | Fetch | Review, reason: str) -> Malformed:
     return Malformed(reason, request=message.request)

@@ -17,11 +17,13 @@ from vestnik.broker.effects import (
     Consulted,
     Effect,
     Lapsed,
+    Look,
     NotAppended,
     Note,
     Part,
     Past,
     Read,
+    Seen,
     Send,
     Tick,
     Wake,
@@ -55,6 +57,9 @@ class Store(Protocol):
 
     def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
         """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
+
+    def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
+        """Call `answer` with a page of what will not be lost."""
 
 
 class Connections(Protocol):
@@ -141,6 +146,8 @@ class Engine:
                 self._store.append(effect, self._stored)
             case Read():
                 self._store.recall(effect.recall, lambda found: self.do(Past(effect, found)))
+            case Look():
+                self._store.review(effect, self.do)
             case Consult() if effect not in self._consulting:  # who waits for an answer asks again
                 self._consulting.append(effect)
                 self._begin(self._consult(effect))

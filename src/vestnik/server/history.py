@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from vestnik.broker.effects import Append
+from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
 from vestnik.errors import InvalidSetting
 from vestnik.journal import Entry, GroupCommit, Journal
@@ -18,6 +18,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
 from vestnik.model.times import MICROS
+from vestnik.server.leafing import unseen
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.replays import Replay
@@ -147,6 +148,9 @@ class HistoryStore:
         kept = self._shelf.kept(time.time()) if is_past else []
         for part in recollect(what, [taken for taken in kept if what.after < taken.position <= upto], upto):
             answer(part)
+
+    def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
+        answer(unseen(what, "a history has no journal; ask the brokers that took the events"))
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are kept, with the times at which they came."""

@@ -49,6 +49,7 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Reach,
+    Review,
     Subscribe,
     Took,
     Unadvertise,
@@ -67,7 +68,7 @@ MOST_WAITING = 64 * 1024 * 1024
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset(
-    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Malformed, Ask, Took, Question}
+    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Review, Malformed, Ask, Took, Question}
 )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from vestnik.broker.effects import Append
+from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
 from vestnik.model.events import Event
 from vestnik.server.store import Answer, Done
-from vestnik.wire.messages import Recall, Taken
-from vestnik.wire.packing import pack_all, unpack_all
+from vestnik.wire.leaves import Leaf
+from vestnik.wire.messages import Recall, Taken, Unread
+from vestnik.wire.packing import pack_all, pack_taken, unpack_all
 
 REMEMBERED: Final = 10_000
 """Events that a broker without a journal keeps."""
@@ -61,6 +62,22 @@ class MemoryStore:
         stored = [taken for taken in self._taken() if what.after < taken.position <= upto]
         for part in recollect(what, stored, upto, lambda: lost):
             answer(part)
+
+    def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
+        review, before = what.review, max(self._before, self.position - self._most)
+        upto = min(review.upto, self.position) if review.upto > 0 else self.position
+        start = after = review.after if review.after >= 0 else before
+        leaf = Leaf(review.filter, review.most if review.most > 0 else None)
+        if start < min(before, upto):
+            leaf.miss([Unread(start + 1, before, self._lost(start))], before + 1, upto)
+        for taken in self._taken():
+            if start < taken.position <= upto:
+                if not leaf.put(taken.position, taken.time, pack_taken("", taken.event)):
+                    break
+                after = taken.position
+        else:
+            after = max(start, upto)
+        answer(Seen(what, before + 1, self.position, leaf.page(after)))
 
     def _lost(self, after: int) -> str:
         """What is known of that which came after a position and is kept no more."""

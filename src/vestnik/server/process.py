@@ -14,7 +14,7 @@ from typing import Final, Self
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
-from vestnik.journal import Settings as Retention
+from vestnik.journal.folders import JOURNAL, put_name
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -78,7 +78,7 @@ class Broker:
         began = time.time_ns() // 1000
         stored: Iterable[Append] = ()
         if settings.data is not None:
-            self._journal = _journal(settings.data, settings.retention(), settings.retain_latest_by)
+            self._journal = _journal(settings.data, settings)
             for folder, recovery in self._journal.recoveries.items():
                 if not recovery.is_clean:
                     self._say(f"{folder}: {recovery}")
@@ -197,10 +197,12 @@ class Broker:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
 
-def _journal(folder: Path, retention: Retention, latest_by: str | None) -> JournalStore:
+def _journal(folder: Path, settings: Settings) -> JournalStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return JournalStore(folder / "journal", retention, latest_by)
+        store = JournalStore(folder / JOURNAL, settings.retention(), settings.retain_latest_by)
+        put_name(folder, settings.name)
+        return store
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
 

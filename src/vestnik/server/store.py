@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from vestnik.broker.effects import Append
+from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Record, Settings
 from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
+from vestnik.server.leafing import leaf_through, unseen
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import TAKEN, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
@@ -125,6 +126,16 @@ class JournalStore:
             self._read(what, upto, answer)
         else:
             self._commit.when_committed(upto, lambda failure: self._read(what, upto, answer))
+
+    def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
+        """Answer with a page of what is on disk by now."""
+        self._begin(self._show(what, self.position, answer))
+
+    async def _show(self, what: Look, last: int, answer: Callable[[Seen], None]) -> None:
+        try:
+            answer(await asyncio.to_thread(leaf_through, self._journal, what, last))
+        except (VestnikError, OSError) as error:
+            answer(unseen(what, f"what it has stored cannot be read: {error}"))
 
     def _read(self, what: Recall, upto: int, answer: Answer) -> None:
         self._begin(self._answer(what, upto, answer))

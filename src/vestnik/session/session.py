@@ -36,6 +36,8 @@ from vestnik.wire.messages import (
     Refused,
     Report,
     Request,
+    Review,
+    Reviewed,
     Stored,
     Subscribe,
     Took,
@@ -176,6 +178,11 @@ class Session:
         number = self._requests.new_number()
         return number, [self._request(Fetch(wanted, replay, request=number), now), *self._alarm()]
 
+    def review(self, wanted: Filter, after: int, upto: int, most: int, now: float) -> tuple[int, list[Act]]:
+        """Ask for a page of what the broker took; the number of the request."""
+        number = self._requests.new_number()
+        return number, [self._request(Review(wanted, after, upto, most, request=number), now), *self._alarm()]
+
     def question(self, kind: str, about: dict[str, Any], to: str, now: float) -> tuple[int, list[Act]]:
         """Ask about a broker; the number of the request."""
         number = self._requests.new_number()
@@ -226,6 +233,8 @@ class Session:
                 return self._fetched(request, events, lost, more=more)
             case Report(request, data):
                 return [Told(request, data) for _ in self._done(request)]
+            case Reviewed(request):
+                return [Told(request, message) for _ in self._done(request)]
             case Stored(request, refused):
                 self._unanswered.answered(request)
                 done = self._done(request) or [Done(Publish(()))]

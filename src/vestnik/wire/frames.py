@@ -24,6 +24,7 @@ from vestnik.wire.messages import (
     Notify,
     Publish,
     Refusal,
+    Review,
     Subscribe,
 )
 from vestnik.wire.opening import opened
@@ -173,7 +174,7 @@ def _published(body: bytes) -> Publish | None:
 
 def _request_of(message: list[Any]) -> int:
     """The number of a request whose filter is wrong; 0 where it has none, or is none."""
-    for kind in (Subscribe, Advertise, Fetch):
+    for kind in (Subscribe, Advertise, Fetch, Review):
         fields = (type, *kind.__struct_fields__)
         if message[0] == kind.__struct_config__.tag and len(message) == len(fields) and isinstance(message[-1], int):
             return message[-1]

@@ -155,6 +155,34 @@ class Recalled(Message, frozen=True, tag=22):
         return self.more or self.after < self.upto
 
 
+class Unread(Struct, frozen=True, array_like=True):
+    """What a broker took at the positions `first` to `last` and cannot be read, and why.
+
+    What was `dropped` was not to be kept any longer; all else should be there. Where it is a record that is no event,
+    `time` is when it was stored, and `payload` is its bytes.
+    """
+
+    first: int
+    last: int
+    reason: str
+    dropped: bool = False
+    time: int | None = None
+    payload: bytes = b""
+
+
+class Page(Struct, frozen=True, array_like=True):
+    """What a broker took, up to position `after`: the positions, when it was taken, and the events, packed as an array.
+
+    `vestnik.wire.leaves` opens it.
+    """
+
+    after: int
+    positions: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    packed: bytes = b"\x90"
+    unread: tuple[Unread, ...] = ()
+
+
 class Inquiry(Message, frozen=True, tag=24):
     """What a client of another broker asks about, by its name and the number of its request. Answered by Finding."""
 
@@ -250,6 +278,19 @@ class Fetch(Request, frozen=True, tag=38):
 
     filter: Filter
     replay: Replay
+
+
+class Review(Request, frozen=True, tag=41):
+    """What the client's own broker took behind one position and up to another, a page of it. Answered by Reviewed.
+
+    Without `after` it begins with the first that is kept, without `upto` it ends with the last; with `most`, a page is
+    of no more events than that.
+    """
+
+    filter: Filter
+    after: int = -1
+    upto: int = 0
+    most: int = 0
 
 
 class Question(Request, frozen=True, tag=39):
@@ -354,6 +395,19 @@ class Fetched(Message, frozen=True, tag=71):
     more: bool = False
 
 
+class Reviewed(Message, frozen=True, tag=73):
+    """The answer to Review: a page, whose journal it is of, the `first` position that is kept and the `last` durable.
+
+    The page may be empty and not the end: behind `page.after` there is more up to what was asked for.
+    """
+
+    request: int
+    broker: NodeId
+    first: int
+    last: int
+    page: Page
+
+
 class Report(Message, frozen=True, tag=72):
     """The answer to Question, as plain data."""
 
@@ -371,6 +425,6 @@ class Stored(Message, frozen=True, tag=69):
 AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Reach | Publish | Subscribe
     | Unsubscribe | Advertise | Unadvertise | Ask | Took | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
-    | Refused | Stored | Question | Report | Inquiry | Finding
+    | Refused | Stored | Question | Report | Inquiry | Finding | Review | Reviewed
 )  # fmt: skip
 """All that travels."""

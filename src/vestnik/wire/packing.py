@@ -19,8 +19,10 @@ TAKEN: Final = 1
 """The kind of a journal's record that holds a client and an event that it published, as `pack_taken` packs them."""
 
 _encode = msgpack.Encoder().encode
-_decode_raws = msgpack.Decoder(list[Raw]).decode
-_decode_taken = msgpack.Decoder(tuple[str, Raw]).decode
+split_all: Final = msgpack.Decoder(list[Raw]).decode
+"""The events that were packed as one, each as it was packed."""
+split_taken: Final = msgpack.Decoder(tuple[str, Raw]).decode
+"""A client, and an event as it was packed."""
 pack: Final[Callable[[Event], bytes]] = _encode
 decode_plain: Final = msgpack.Decoder().decode
 _decode_event = msgpack.Decoder(Event).decode
@@ -40,7 +42,7 @@ def pack_all(events: Sequence[Event]) -> bytes:
 
 def unpack_all(packed: bytes) -> Iterator[Event]:
     """The events that were packed as one."""
-    return map(unpack, _decode_raws(packed))
+    return map(unpack, split_all(packed))
 
 
 def pack_taken(client: str, event: Event) -> bytes:
@@ -49,7 +51,7 @@ def pack_taken(client: str, event: Event) -> bytes:
 
 
 def unpack_taken(packed: bytes | memoryview) -> tuple[str, Event]:
-    client, event = _decode_taken(packed)
+    client, event = split_taken(packed)
     return client, unpack(event)
 
 

@@ -1,0 +1,70 @@
+"""The journal of a broker that runs, as it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vestnik.client.sync import connect_sync
+from vestnik.errors import WrongValue
+from vestnik.lake.journals import Journal
+from vestnik.model.filters import Filter
+from vestnik.wire.leaves import EVERYTHING
+from vestnik.wire.messages import Page, Reviewed
+
+
+class BrokerJournal(Journal):
+    """Of one broker: where another answers at the same address, WrongValue. While none answers, it is waited for.
+
+    `connection` is what `connect_sync` takes. NotAccepted where there is no right to the past.
+    """
+
+    def __init__(self, url: str, **connection: Any) -> None:
+        self._url = url
+        self._bus = connect_sync(url, **connection).__enter__()
+        self._name = ""
+        try:
+            self._name = self._ends().broker
+        except BaseException:
+            self._bus.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<BrokerJournal of {self._name} at {self._url}>"
+
+    @property
+    def broker(self) -> str:
+        return self._name
+
+    def first(self) -> int:
+        return self._ends().first
+
+    def last(self) -> int:
+        return self._ends().last
+
+    def _ends(self) -> Reviewed:
+        return self._review(Filter.all(), -1, 0, 1)
+
+    def _review(self, wanted: Filter, after: int, upto: int, most: int) -> Reviewed:
+        found = self._bus.review(wanted, after=after, upto=upto, most=most)
+        if self._name not in ("", found.broker):
+            raise WrongValue(f"the broker at {self._url} is {self._name}", found.broker)
+        return found
+
+    def pages(
+        self, after: int | None = None, upto: int | None = None, filter: Filter = EVERYTHING, most: int | None = None
+    ) -> Iterator[Page]:
+        seen, left = -1 if after is None else after, most
+        while upto is None or seen < upto:
+            found = self._review(filter, seen, upto or 0, left or 0)
+            page = found.page
+            upto = found.last if upto is None else upto
+            yield page
+            seen = page.after
+            if left is not None and (left := left - len(page.positions)) <= 0:
+                return
+            if seen >= found.last:
+                return
+
+    def close(self) -> None:
+        self._bus.close()

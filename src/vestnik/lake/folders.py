@@ -1,0 +1,74 @@
+"""The journal in the data folder of a broker. Nothing in the folder is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+from vestnik.errors import InvalidJournal
+from vestnik.journal import Observer
+from vestnik.journal.folders import JOURNAL, name_in
+from vestnik.lake.journals import Journal
+from vestnik.model.filters import Filter
+from vestnik.wire.leaves import EVERYTHING, Leaf, opened
+from vestnik.wire.messages import Page
+from vestnik.wire.packing import TAKEN
+
+NO_JOURNAL = "is no data folder of a broker: there is no journal in it; it is what vestnik serve --data names"
+
+
+class FolderJournal(Journal):
+    """What is there when it is asked, while the broker writes, too."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self._folder = Path(folder)
+        if not (self._folder / JOURNAL).is_dir():
+            raise InvalidJournal(self._folder, NO_JOURNAL if self._folder.is_dir() else "is no folder")
+        self._observer = Observer(self._folder / JOURNAL)
+        self._name = name_in(self._folder)
+
+    def __repr__(self) -> str:
+        return f"<FolderJournal {self._folder}>"
+
+    @property
+    def broker(self) -> str:
+        self._name = self._name or name_in(self._folder) or self._named_by_events()
+        return self._name
+
+    def _named_by_events(self) -> str:
+        for page in self.pages():
+            for taken in opened(page)[0]:
+                if taken.event.broker is not None:
+                    return taken.event.broker
+        raise InvalidJournal(self._folder, "does not say whose it is; it will when its broker was started once more")
+
+    def first(self) -> int:
+        return self._observer.first
+
+    def last(self) -> int:
+        return self._observer.last()
+
+    def pages(
+        self, after: int | None = None, upto: int | None = None, filter: Filter = EVERYTHING, most: int | None = None
+    ) -> Iterator[Page]:
+        observer, left = self._observer, most
+        seen = observer.first - 1 if after is None else after
+        leaf = Leaf(filter, left)
+        for stretch in observer.read(seen, upto):
+            if stretch.lost:
+                seen = stretch.lost[-1].last
+                leaf.miss(stretch.lost, observer.first, seen)
+            for record in stretch.records:
+                if record.kind == TAKEN and not leaf.put(record.position, record.time, record.payload):
+                    yield leaf.page(seen)
+                    if left is not None and (left := left - leaf.count) <= 0:
+                        return
+                    leaf = Leaf(filter, left)
+                    leaf.put(record.position, record.time, record.payload)
+                seen = record.position
+            seen = stretch.after
+        yield leaf.page(seen)
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,127 @@
+"""Pages of what a broker took: events stay packed, with their positions and times beside them.
+
+Whoever wants columns decodes `page.packed` at once, as an array of events; whoever wants events has them `opened`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from msgspec import Raw, msgpack
+
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.wire.messages import Page, Taken, Unread
+from vestnik.wire.packing import UNREADABLE, split_all, split_taken, unpack
+
+MOST: Final = 10_000
+"""Events of a page."""
+PAGE_SIZE: Final = 1 << 20
+"""Bytes of a page, unless it is of one event."""
+NIL: Final = 0xC0
+"""The last byte of an event that has no seq, and of few that have one."""
+
+EVERYTHING: Final = Filter.all()
+_decode_events: Final = msgpack.Decoder(list[Event]).decode
+
+
+class Gap(Protocol):
+    """Positions of a journal that cannot be read, and why."""
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def last(self) -> int: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+class Leaf:
+    """A page that is being filled, with what is `wanted`, up to `most` events.
+
+    What waits for its time has no seq, and is no event yet: it is left out. What is no event at all is said, and shown
+    to whoever wants everything.
+    """
+
+    def __init__(self, wanted: Filter = EVERYTHING, most: int | None = None) -> None:
+        self._matches = None if wanted == EVERYTHING else wanted.matches
+        self._most = MOST if most is None else min(most, MOST)
+        self._positions: list[int] = []
+        self._times: list[int] = []
+        self._packed: list[Raw] = []
+        self._unread: list[Unread] = []
+        self._size = 0
+
+    @property
+    def count(self) -> int:
+        """Events that are on it."""
+        return len(self._positions)
+
+    def put(self, position: int, time: int, payload: bytes) -> bool:
+        """Take in a client and an event, packed, if it is wanted; False where there is no room for it."""
+        size = len(payload)
+        if (self._size and self._size + size > PAGE_SIZE) or len(self._positions) == self._most:
+            return False
+        try:
+            _, packed = split_taken(payload)
+            if self._matches is None:
+                is_wanted = payload[-1] != NIL or unpack(packed).seq is not None
+            else:
+                event = unpack(packed)
+                is_wanted = event.seq is not None and self._matches(event)
+        except UNREADABLE as error:
+            shown = payload if self._matches is None else b""
+            self._unread.append(Unread(position, position, _no_event(error), False, time, shown))
+            self._size += size
+            return True
+        if is_wanted:
+            self._positions.append(position)
+            self._times.append(time)
+            self._packed.append(packed)
+            self._size += size
+        return True
+
+    def miss(self, gaps: Iterable[Gap], first: int, upto: int) -> None:
+        """Something cannot be read, as far as position `upto`: what is before the `first` that is kept was dropped."""
+        for gap in gaps:
+            if gap.first <= upto:
+                self._unread.append(Unread(gap.first, min(gap.last, upto), gap.reason, gap.last < first))
+
+    def page(self, after: int) -> Page:
+        """All of it; there was no more up to position `after`."""
+        packed = array_of(self._packed)
+        unread = sorted(self._unread, key=lambda one: one.first)
+        return Page(after, tuple(self._positions), tuple(self._times), packed, tuple(unread))
+
+
+def array_of(packed: list[Raw]) -> bytes:
+    """What was packed one by one, packed as one array."""
+    head = b"\xdd" + len(packed).to_bytes(4, "big")
+    return b"".join([head, *packed])
+
+
+def opened(page: Page) -> tuple[list[Taken], list[Unread]]:
+    """What is on a page, and what cannot be read, each in order."""
+    try:
+        events = _decode_events(page.packed)
+    except UNREADABLE:
+        return _opened_one_by_one(page)
+    return list(map(Taken, page.positions, page.times, events)), list(page.unread)
+
+
+def _opened_one_by_one(page: Page) -> tuple[list[Taken], list[Unread]]:
+    taken: list[Taken] = []
+    unread = list(page.unread)
+    for position, time, packed in zip(page.positions, page.times, split_all(page.packed), strict=True):
+        try:
+            taken.append(Taken(position, time, unpack(packed)))
+        except UNREADABLE as error:
+            unread.append(Unread(position, position, _no_event(error), False, time, bytes(packed)))
+    return taken, sorted(unread, key=lambda one: one.first)
+
+
+def _no_event(error: Exception) -> str:
+    return f"it is no event: {error}"
