@@ -20,6 +20,7 @@ from vestnik.errors import InvalidAddress, InvalidJournal, NotAccepted, Unreacha
 from vestnik.journal import Journal as Segments
 from vestnik.journal import Settings
 from vestnik.lake.journals import Journal, open_journal
+from vestnik.lake.rows import batch_of_page, batch_of_taken
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.server.history import Bounds, HistoryStore
@@ -174,6 +175,20 @@ def test_a_record_that_is_no_event_is_named_with_its_bytes(tmp_path: Path) -> No
         (5, 5, 6, b"nonsense"),
     ]
     assert all(one.reason.startswith("it is no event: ") for one in unread)
+
+
+def test_rows_of_pages(tmp_path: Path) -> None:
+    write(tmp_path, events(60), segment_size=600, retain_size=3_000)
+    with Segments.open(tmp_path / "journal") as journal:
+        journal.append([(TAKEN, 5, b"\x92\xa1c\x01")])
+    damage(segment(tmp_path, 1), 300)
+    reader = open_journal(tmp_path)
+    taken, unread = whole(reader, 0)
+    batches = [batch_of_page(page, "b") for page in reader.pages(0)]
+    assert [row for batch, _ in batches for row in batch.to_pylist()] == batch_of_taken(taken, "b").to_pylist()
+    assert [one.dropped for one in unread] == [True, False, False]
+    bad = [(one.position, one.time, one.payload) for _, some in batches for one in some]
+    assert bad == [(unread[1].first, None, None), (61, 5, b"\x01")]
 
 
 def test_what_is_half_written_is_not_there_yet(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ class FolderJournal(Journal):
             if stretch.lost:
                 seen = stretch.lost[-1].last
                 leaf.miss(stretch.lost, observer.first, seen)
-            for record in stretch.records:
+            is_taken = leaf.put_all(stretch.records)
+            for record in () if is_taken else stretch.records:
                 if record.kind == TAKEN and not leaf.put(record.position, record.time, record.payload):
                     yield leaf.page(seen)
                     if left is not None and (left := left - leaf.count) <= 0:

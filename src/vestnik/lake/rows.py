@@ -17,7 +17,8 @@ from vestnik.journal import Record
 from vestnik.lake.schema import EVENTS, INSTANT, QUARANTINE
 from vestnik.model.envelope import MEDIUM, Pairs
 from vestnik.model.events import Event, Seldom
-from vestnik.wire.messages import Taken
+from vestnik.wire.leaves import columns_of
+from vestnik.wire.messages import Page, Taken, Unread
 from vestnik.wire.packing import TAKEN, UNREADABLE, unpack_taken
 
 CHUNK: Final = 4096
@@ -60,6 +61,20 @@ def batch_of_records(records: Sequence[Record], taken_by: str) -> tuple[pa.Recor
     return (pa.concat_batches(batches) if batches else batch_of_taken((), taken_by)), bad
 
 
+def batch_of_page(page: Page, taken_by: str) -> tuple[pa.RecordBatch, list[Unreadable]]:
+    """The rows of a page from the journal of `taken_by`, and what should be on it and cannot be read.
+
+    What the journal has dropped is no part of that: `page.unread` says it, too.
+    """
+    positions, times, events, unread = columns_of(page)
+    return _taken(events, positions, times, taken_by), [_unreadable(one) for one in unread if not one.dropped]
+
+
+def _unreadable(one: Unread) -> Unreadable:
+    several = "" if one.first == one.last else f"up to position {one.last}: "
+    return Unreadable(one.first, one.time, several + one.reason, one.payload or None)
+
+
 def quarantine_of(bad: Sequence[Unreadable], taken_by: str) -> pa.RecordBatch:
     """The rows of what could not be read in the journal of `taken_by`."""
     columns = [
@@ -94,7 +109,7 @@ def _read(records: Sequence[Record], taken_by: str, bad: list[Unreadable]) -> pa
     return _taken(events, positions, times, taken_by)
 
 
-def _taken(events: Sequence[Event], positions: list[int], times: list[int], taken_by: str) -> pa.RecordBatch:
+def _taken(events: Sequence[Event], positions: Sequence[int], times: Sequence[int], taken_by: str) -> pa.RecordBatch:
     places = [pa.array(positions, pa.int64()), _same(taken_by, pa.string(), len(events)), pa.array(times, INSTANT)]
     return pa.record_batch([*_columns(events), *places], schema=EVENTS)
 

@@ -5,17 +5,17 @@ Whoever wants columns decodes `page.packed` at once, as an array of events; whoe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Raw, msgpack
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import Page, Taken, Unread
-from vestnik.wire.packing import UNREADABLE, split_all, split_taken, unpack
+from vestnik.wire.packing import TAKEN, UNREADABLE, split_all, split_taken, unpack
 
-MOST: Final = 10_000
+MOST: Final = 4_096
 """Events of a page."""
 PAGE_SIZE: Final = 1 << 20
 """Bytes of a page, unless it is of one event."""
@@ -24,6 +24,22 @@ NIL: Final = 0xC0
 
 EVERYTHING: Final = Filter.all()
 _decode_events: Final = msgpack.Decoder(list[Event]).decode
+
+
+class Stored(Protocol):
+    """A record of a journal."""
+
+    @property
+    def position(self) -> int: ...
+
+    @property
+    def kind(self) -> int: ...
+
+    @property
+    def time(self) -> int: ...
+
+    @property
+    def payload(self) -> bytes: ...
 
 
 class Gap(Protocol):
@@ -59,6 +75,25 @@ class Leaf:
     def count(self) -> int:
         """Events that are on it."""
         return len(self._positions)
+
+    def put_all(self, records: Sequence[Stored]) -> bool:
+        """As `put` of each; False, and nothing is taken in, where they have to be looked at one by one."""
+        payloads = [record.payload for record in records]
+        size = sum(map(len, payloads))
+        if self._matches is not None or self._size + size > PAGE_SIZE or self.count + len(records) > self._most:
+            return False
+        try:
+            packed = [split_taken(payload)[1] for payload in payloads]
+            doubtful = [one for one, payload in zip(packed, payloads, strict=True) if payload[-1] == NIL]
+            if {record.kind for record in records} - {TAKEN} or None in [unpack(one).seq for one in doubtful]:
+                return False
+        except UNREADABLE:
+            return False
+        self._packed += packed
+        self._positions += [record.position for record in records]
+        self._times += [record.time for record in records]
+        self._size += size
+        return True
 
     def put(self, position: int, time: int, payload: bytes) -> bool:
         """Take in a client and an event, packed, if it is wanted; False where there is no room for it."""
@@ -103,24 +138,38 @@ def array_of(packed: list[Raw]) -> bytes:
     return b"".join([head, *packed])
 
 
-def opened(page: Page) -> tuple[list[Taken], list[Unread]]:
-    """What is on a page, and what cannot be read, each in order."""
+class Columns(NamedTuple):
+    """What is on a page: equally long, and in order; and what cannot be read."""
+
+    positions: Sequence[int]
+    times: Sequence[int]
+    events: Sequence[Event]
+    unread: Sequence[Unread]
+
+
+def columns_of(page: Page) -> Columns:
     try:
-        events = _decode_events(page.packed)
+        return Columns(page.positions, page.times, _decode_events(page.packed), page.unread)
     except UNREADABLE:
-        return _opened_one_by_one(page)
-    return list(map(Taken, page.positions, page.times, events)), list(page.unread)
+        return _one_by_one(page)
 
 
-def _opened_one_by_one(page: Page) -> tuple[list[Taken], list[Unread]]:
-    taken: list[Taken] = []
+def _one_by_one(page: Page) -> Columns:
+    taken: list[tuple[int, int, Event]] = []
     unread = list(page.unread)
     for position, time, packed in zip(page.positions, page.times, split_all(page.packed), strict=True):
         try:
-            taken.append(Taken(position, time, unpack(packed)))
+            taken.append((position, time, unpack(packed)))
         except UNREADABLE as error:
             unread.append(Unread(position, position, _no_event(error), False, time, bytes(packed)))
-    return taken, sorted(unread, key=lambda one: one.first)
+    positions, times, events = zip(*taken, strict=True) if taken else ((), (), ())
+    return Columns(positions, times, events, sorted(unread, key=lambda one: one.first))
+
+
+def opened(page: Page) -> tuple[list[Taken], Sequence[Unread]]:
+    """What is on a page, one by one, and what cannot be read, each in order."""
+    positions, times, events, unread = columns_of(page)
+    return list(map(Taken, positions, times, events)), unread
 
 
 def _no_event(error: Exception) -> str:
