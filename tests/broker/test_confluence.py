@@ -15,7 +15,7 @@ from vestnik.wire.messages import Taken
 
 def flown(sequences: list[list[Taken]], sizes: list[int]) -> list[Taken]:
     """What comes, where each sequence is known in parts of these sizes."""
-    flow = Confluence([str(place) for place in range(len(sequences))])
+    flow = Confluence({str(place): 0 for place in range(len(sequences))})
     rests = [list(sequence) for sequence in sequences]
     found: list[Taken] = []
     step = 0
@@ -23,11 +23,12 @@ def flown(sequences: list[list[Taken]], sizes: list[int]) -> list[Taken]:
         place = step % len(sequences)
         size = sizes[step % len(sizes)]
         flow.take(str(place), rests[place][:size])
+        flow.open(str(place), max([one.position for one in rests[place][:size]], default=0))
         rests[place] = rests[place][size:]
         if not rests[place]:
             flow.end(str(place))
-        while (one := flow.next()) is not None:
-            found.append(one)
+        while (came := flow.next()) is not None:
+            found.append(came[1])
         step += 1
     return found
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from vestnik import Event
-from vestnik.broker import amends
-from vestnik.broker.catching import MakingUp
 from vestnik.broker.catchup import CatchUp
+from vestnik.broker.confluence import Confluence, Late
 from vestnik.broker.reach import Surroundings
 from vestnik.model.streams import Handed
 from vestnik.session.subscriptions import Subscription
@@ -31,14 +30,9 @@ def forget_an_origin(patch: pytest.MonkeyPatch) -> None:
 
 def live_first(patch: pytest.MonkeyPatch) -> None:
     """Hands out what came meanwhile before what was missed."""
-    missed = MakingUp.missed
-
-    def planted(self: MakingUp) -> Iterator[tuple[Event, list[int]]]:
-        live, self.live = self.live, []
-        yield from [*live, *missed(self)]
-
-    patch.setattr(MakingUp, "missed", planted)
-    patch.setattr(amends, "by_stream", lambda events: range(len(events)))
+    patch.setattr(Confluence, "_rank", lambda flow, key: not isinstance(key, Late))
+    patch.setattr(Confluence, "_waits", lambda flow, key: False)
+    patch.setattr(Confluence, "_is_known", lambda flow, broker: True)
 
 
 def report_too_early(patch: pytest.MonkeyPatch) -> None:

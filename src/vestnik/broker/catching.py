@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from vestnik.broker.confluence import Confluence
 from vestnik.broker.selection import Selection
-from vestnik.broker.sequences import Place, by_origin, merge, place_of
+from vestnik.broker.sequences import Place, by_origin, merge
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -53,6 +53,7 @@ class Replaying:
             self._found.setdefault(broker, []).extend(message.taken)
         else:
             self.flow.take(broker, message.taken)
+            self.flow.open(broker, message.after)
 
     def await_past(self, event: Event, *, again: bool) -> None:
         """Hand out an event when all that precedes it was."""
@@ -109,35 +110,3 @@ class Replaying:
 def _is_taken_by(event: Event, brokers: Iterable[NodeId]) -> bool:
     """Whether one of these has stored an event."""
     return event.stream is not None and event.stream[0] in brokers and not is_reserved(event.type)
-
-
-class MakingUp:
-    """What subscriptions of a client lack is being asked for, by numbered recalls.
-
-    What comes for any of its subscriptions meanwhile waits: it may be an effect of what is missing. Subscriptions go by
-    their numbering.
-    """
-
-    def __init__(self) -> None:
-        self.waiting: set[int] = set()  # the numbers of the recalls
-        self.lost: list[tuple[int, str]] = []  # for which subscription, and why
-        self.live: list[tuple[Event, list[int]]] = []  # and the subscriptions that want it
-        self.holes: set[tuple[int, NodeId]] = set()  # the subscriptions, and the brokers that have not sent all
-        self._found: dict[NodeId, list[Taken]] = {}
-        self._wanted_by: dict[Place, list[int]] = {}
-
-    def take(self, broker: NodeId, epoch: int, taken: Taken) -> None:
-        wanted_by = self._wanted_by.setdefault(place_of(taken.event), [])
-        if not wanted_by:
-            self._found.setdefault(broker, []).append(taken)
-        wanted_by.append(epoch)
-
-    def is_behind_hole(self, event: Event, epoch: int) -> bool:
-        """Whether something is missing before an event: it will come again with that."""
-        return event.stream is not None and (epoch, event.stream[0]) in self.holes
-
-    def missed(self) -> Iterator[tuple[Event, list[int]]]:
-        """What is made up for, and the subscriptions that want it."""
-        in_order = [sorted(taken, key=lambda one: (one.position, one.event.seq or 0)) for taken in self._found.values()]
-        for taken in merge(in_order):
-            yield taken.event, self._wanted_by[place_of(taken.event)]

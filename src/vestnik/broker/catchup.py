@@ -57,7 +57,7 @@ class CatchUp:
         self._arrivals = arrivals
         self._recalls = Recalls(name, surroundings, first)
         self._handover = Handover(clients, places)
-        self._amends = Amends(name, self._recalls, self._handover, router)
+        self._amends = Amends(self._recalls, self._handover, surroundings, router)
         self._replays = Replays(self._recalls, self._handover, surroundings)
         self.errands = Errands(self._replays)
 
@@ -104,13 +104,14 @@ class CatchUp:
 
     # --- what goes on with it ---
 
-    def go_on(self, source: Source, now: float) -> list[Effect]:
-        """There may be room for more of the past of a subscription."""
-        return self._replays.go_on(source, now)
+    def go_on(self, client: NodeId, names: Iterable[str], now: float) -> list[Effect]:
+        """There may be room for more of what these subscriptions of a client are to get."""
+        replayed = [effect for name in names for effect in self._replays.go_on(Source(client, name), now)]
+        return replayed + self._amends.go_on(client, now)
 
     def look_again(self, client: NodeId, now: float) -> list[Effect]:
         """Some subscriptions of a client are there no more, or have begun anew."""
-        return self._handover.look_again(client, now)
+        return [*self._amends.go_on(client, now), *self._handover.look_again(client, now)]
 
     def recalled(self, broker: NodeId, message: Recalled, now: float) -> list[Effect]:
         """A broker has answered; where there is more that has to be asked for, ask."""
@@ -140,15 +141,13 @@ class CatchUp:
             asked = self._recalls.pop(number)
             if asked.replays:
                 effects += self._replays.lose(number, asked, now, but=asking_again[asked.broker])
-            else:
-                effects += self._amends.answered(number, asked, now)
-        return effects
+        return effects + self._amends.vanished(list(brokers), now)
 
     def _forget(self, source: Source, subscription: Subscription) -> list[Effect]:
         """Who has been out of reach for the longest is not waited for where there are too many."""
         client, lost = self._clients[source.node], subscription.forget(self._surroundings.positions)
         if client.making_up is not None:
-            client.making_up.lost += [(subscription.epoch, reason) for reason in lost]
+            client.making_up.lost += [(subscription, reason) for reason in lost]
             return []
         if subscription.replaying is not None:
             subscription.replaying.lost += lost

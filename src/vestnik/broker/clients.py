@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from vestnik.broker.behind import Behind
-from vestnik.broker.catching import MakingUp, Replaying
+from vestnik.broker.catching import Replaying
+from vestnik.broker.missed import MakingUp
 from vestnik.model.events import Event
 from vestnik.model.streams import Seen, was_seen
 from vestnik.model.times import FOREVER, MICROS
@@ -111,11 +112,6 @@ class Subscription:
         """How many past events can be sent before the client has those that were."""
         return ROOM - (self.last - self._had)
 
-    @property
-    def told(self) -> int:
-        """The last number that the client is told of: where more of the past is here, that of what comes next."""
-        return self.last + (self.replaying is not None and self.replaying.flow is not None)
-
     def after(self, number: int) -> Iterator[Kept]:
         """What is kept behind a number; what is kept has consecutive numbers."""
         return islice(self.kept, max(0, number + 1 - self.kept[0].number) if self.kept else 0, None)
@@ -164,6 +160,11 @@ class Client:
     def takes(self) -> bool:
         """Whether notifications are sent to it, and not only kept."""
         return self.connected and not self.is_full
+
+    def told(self, subscription: Subscription) -> int:
+        """The last number that it is told of: where more of the past is here, that of what comes next."""
+        flows = subscription.replaying is not None and subscription.replaying.flow is not None
+        return subscription.last + (flows or self.making_up is not None)
 
     def begin_behind(self, subscription: Subscription) -> None:
         """A subscription waits for the past."""

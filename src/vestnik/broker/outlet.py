@@ -57,7 +57,7 @@ class Outlet:
         for node, some in wanting.items():
             client = self._clients[node]
             if client.making_up is not None:
-                client.making_up.live.append((event, [one.epoch for one in some]))
+                client.making_up.wait(event, some)
             elif client.behind is not None:
                 ready = [one.numbered(next(self._places)) for one in client.behind.take(event, some)]
                 if client.takes:

@@ -31,6 +31,10 @@ class Surroundings:
             found |= far
         return found
 
+    def position_of(self, broker: NodeId) -> int | None:
+        """What a broker took up to here has come; None if it is not within reach."""
+        return self.positions.get(broker)
+
     def way(self, to: NodeId) -> NodeId | None:
         """The neighbour that a broker is behind."""
         return next((near for near, far in self._behind.items() if to in far), None)

@@ -50,7 +50,7 @@ class Recalls:
     """They are numbered from `first` on. The rest of one may be held until there is room for it."""
 
     def __init__(self, name: NodeId, surroundings: Surroundings, first: int) -> None:
-        self._name = name
+        self.name = name
         self._surroundings = surroundings
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
@@ -75,14 +75,14 @@ class Recalls:
         return number, self.send(broker, recall)
 
     def send(self, broker: NodeId, recall: Recall) -> list[Effect]:
-        if broker == self._name:
+        if broker == self.name:
             return [Read(broker, recall)]
         way = self._surroundings.way(broker)
-        return [] if way is None else [Send(way, Addressed(broker, self._name, recall))]
+        return [] if way is None else [Send(way, Addressed(broker, self.name, recall))]
 
-    def advance(self, number: int, rest: Recall) -> None:
-        """A part of the answer has come."""
-        self._asked[number] = self._asked[number]._replace(recall=rest)
+    def advance(self, number: int, rest: Recall, askers: Iterable[Asker]) -> None:
+        """A part of the answer has come; the rest is for these."""
+        self._asked[number] = self._asked[number]._replace(recall=rest, askers=frozenset(askers))
 
     def pop(self, number: int) -> Asked:
         """It is answered, or will not be."""

@@ -82,7 +82,7 @@ class Reception:
         elif wanted != after.filter:
             effects += self._catch_up.changed(source, wanted)
         else:
-            effects += self._catch_up.go_on(source, now)
+            effects += self._catch_up.go_on(client, [name], now)
         seen = self._bearings.seen(known, after)
         effects += [] if seen else self._bearings.tell_soon([client], now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
@@ -154,13 +154,13 @@ class Reception:
 
     def _has(self, client: NodeId, positions: Iterable[Position], now: float) -> list[Effect]:
         """A client has all up to these positions: there may be room for more."""
-        effects: list[Effect] = []
+        going_on: list[str] = []
         for position in positions:
             known = self.client(client).subscriptions.get(position.name)
             if known is not None and known.epoch == position.epoch:
                 known.has(position.after)
-                effects += self._catch_up.go_on(Source(client, position.name), now)
-        return effects
+                going_on.append(position.name)
+        return self._catch_up.go_on(client, going_on, now)
 
     def gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """What has a lease lasts as long as it; all else ends with the connection."""
@@ -183,7 +183,7 @@ class Reception:
         """It is told how far the numbers have come meanwhile, and asks for what it wants."""
         client = self.client(message.client)
         client.is_full = False
-        last = [(subscription.epoch, subscription.told) for subscription in client.subscriptions.values()]
+        last = [(subscription.epoch, client.told(subscription)) for subscription in client.subscriptions.values()]
         return [Send(message.client, Last(tuple(last)))]
 
     def client(self, name: NodeId) -> Client:

@@ -101,7 +101,7 @@ class Replays:
         if not awaiting or not message.is_part:
             self._recalls.pop(number)
             return self.answered(number, asked, now)
-        self._recalls.advance(number, asked.rest(message))
+        self._recalls.advance(number, asked.rest(message), asked.askers)
         if not message.more:
             self._recalls.hold(number)
         for asker, replaying in awaiting:
@@ -149,8 +149,9 @@ class Replays:
             effects += self._recalls.resume(number) if flow.wants(asked.broker) else []
         if flow.is_over:
             return effects + self._caught_up(asker, replaying, now)
-        if subscription.room <= 0 and self._handover.clients[asker.node].takes:
-            effects.append(Send(asker.node, Last(((subscription.epoch, subscription.told),))))
+        client = self._handover.clients[asker.node]
+        if subscription.room <= 0 and client.takes:
+            effects.append(Send(asker.node, Last(((subscription.epoch, client.told(subscription)),))))
         return effects
 
     def _flow_of(self, replaying: Replaying) -> Confluence | None:
@@ -168,7 +169,8 @@ class Replays:
         lost, replaying.lost = replaying.lost, []
         deliveries = self._handover.gaps(subscription, lost)
         subscription.make_room(max(0, subscription.room))
-        while subscription.room > 0 and (taken := flow.next()) is not None:
+        while subscription.room > 0 and (found := flow.next()) is not None:
+            _, taken = found
             event = taken.event
             if _follows(event, replaying.newest) and subscription.filter.matches(event) and not has_expired(event, now):
                 replaying.newest[event.stream] = event.seq or 0
