@@ -423,6 +423,14 @@ async def test_another_broker_at_the_same_address_is_not_taken_for_it(tmp_path: 
 async def test_no_broker_no_journal() -> None:
     with pytest.raises(Unreachable):
         await apart(lambda: open_journal("vestnik://127.0.0.1:1", timeout=0.2))
+    with pytest.raises(Unreachable):
+        await apart(lambda: open_journal("127.0.0.1:1", timeout=0.2))
+
+
+def test_a_folder_may_look_like_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "b:1", events(2))
+    assert open_journal("b:1").last() == 2
 
 
 async def test_a_review_that_means_nothing_is_refused_here() -> None:

@@ -17,6 +17,8 @@ from vestnik.wire.packing import TAKEN
 
 NO_JOURNAL = "is no data folder of a broker: there is no journal in it; it is what vestnik serve --data names"
 
+NO_FOLDER = "is no folder; a broker that runs is named by its URL, vestnik://HOST:PORT"
+
 
 class FolderJournal(Journal):
     """What is there when it is asked, while the broker writes, too."""
@@ -24,7 +26,7 @@ class FolderJournal(Journal):
     def __init__(self, folder: str | PathLike[str]) -> None:
         self._folder = Path(folder)
         if not (self._folder / JOURNAL).is_dir():
-            raise InvalidJournal(self._folder, NO_JOURNAL if self._folder.is_dir() else "is no folder")
+            raise InvalidJournal(self._folder, NO_JOURNAL if self._folder.is_dir() else NO_FOLDER)
         self._observer = Observer(self._folder / JOURNAL)
         self._name = name_in(self._folder)
 

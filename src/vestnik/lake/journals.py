@@ -14,6 +14,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Self
 
 from vestnik.errors import InvalidAddress, WrongType
@@ -87,8 +88,13 @@ def as_wanted(filter: Filter | str | None) -> Filter:
     return Filter.parse(filter) if isinstance(filter, str) else filter
 
 
+def _is_address(text: str) -> bool:
+    """Whether it says where a broker is: a URL, or HOST:PORT where there is no such folder."""
+    return "://" in text or (text.rpartition(":")[2].isdecimal() and ":" in text and not Path(text).exists())
+
+
 def open_journal(at: str | PathLike[str], **connection: Any) -> Journal:
-    """The journal at a broker's data folder, or at its URL (`vestnik://`, `vestniks://`), for `with`.
+    """The journal at a broker's data folder, or at its URL or HOST:PORT, for `with`.
 
     `connection` is what `vestnik.connect_sync` takes beside the URL. InvalidJournal where a folder is none of a broker,
     Unreachable where no broker answers.
@@ -96,7 +102,7 @@ def open_journal(at: str | PathLike[str], **connection: Any) -> Journal:
     from vestnik.lake.brokers import BrokerJournal
     from vestnik.lake.folders import FolderJournal
 
-    if isinstance(at, str) and "://" in at:
+    if isinstance(at, str) and _is_address(at):
         return BrokerJournal(at, **connection)
     if not isinstance(at, str | PathLike):
         raise WrongType("a journal is at a data folder or at the URL of a broker", at)
