@@ -122,6 +122,17 @@ def test_a_subscription_without_room_does_not_leave_others_waiting_for_ever() ->
     assert ids(world.tell("c", Ask((Position("t", 8, 3),)))) == ["b-4", "b-5", "b-6", "b-7"]
 
 
+def test_it_goes_on_as_long_as_all_have_room() -> None:
+    world = World()
+    read = begun(world)
+    other = begun(world, "t", DEAR, 8)
+    dear = tuple([Taken(n, 10 * n, old(n).replace(data={"price": 95})) for n in (1, 3, 5)])
+    world.tell("b", Past(read, Recalled(1, took(2, 4, 6), 6, 6)))
+    effects = world.tell("b", Past(other, Recalled(2, dear, 5, 5)))
+    assert ids(effects) == ["b-1", "b-2", "b-3", "b-4", "b-5"] and Send("c", Last(((8, 4),))) in effects
+    assert ids(world.tell("c", Ask((Position("t", 8, 3),)))) == ["b-6"]
+
+
 def test_what_comes_meanwhile_and_is_too_much_is_recalled() -> None:
     world = World()
     world.tell("u", Reach((("u", 20),)))
