@@ -111,7 +111,7 @@ def test_the_table_names_the_parts_that_exist() -> None:
         ("from vestnik import Event", "model may not import vestnik"),
         ("def f() -> None:\n    import numpy as np", "numpy may not be imported in model"),
         ("if TYPE_CHECKING:\n    from pyarrow import Table", "pyarrow may not be imported in model"),
-        ("import pandas", "pandas is not in the table of modules"),
+        ("import polars", "polars is not in the table of modules"),
     ],
 )
 def test_an_offence_is_seen(source: str, reason: str) -> None:

