@@ -11,26 +11,25 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from itertools import count
 from typing import Any, Final, Self, TypeAlias
 
+from vestnik.client.answers import Answers
 from vestnik.client.arguments import (
     as_filter,
     check_callable,
-    check_events,
     check_number,
     check_text,
     check_timeout,
 )
-from vestnik.client.batches import Batch, batches_of, not_accepted, refused_event
 from vestnik.client.line import Dial, Line
 from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
+from vestnik.client.publishing import Publishing
 from vestnik.client.subscriptions import Subscription
-from vestnik.errors import Disconnected, NotAccepted, RefusedEvent, VestnikError, WrongType, WrongValue
+from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
 from vestnik.session.checking import Checking
-from vestnik.session.requests import Subject, subject_of
 from vestnik.session.session import Session
-from vestnik.wire.messages import Fetch, Question, Review, Reviewed
+from vestnik.wire.messages import Reviewed
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -74,9 +73,8 @@ class Bus:
         self._line = Line(self._session, dial, address, token or "", self._perform, self._over)
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
-        self._batch: Batch | None = None  # is going to be published in this turn
-        self._answers: dict[Subject, asyncio.Future[Done]] = {}
-        self._found: dict[int, asyncio.Future[Any]] = {}  # what was fetched or asked
+        self._answers = Answers(self._line.do)
+        self._publishing = Publishing(self._session, self._line, self._answers)
         self._names = count(1)
         self._telling: asyncio.TimerHandle | None = None
 
@@ -150,14 +148,7 @@ class Bus:
         NotAccepted where the broker refuses it; so it does with another event of the same source and id.
         """
         if durable:
-            self._line.check("publish")
-            batch = self._batch
-            if batch is None or not batch.takes(event):
-                (batch,) = batches_of([event])
-                self._send_batch()
-                self._batch = batch
-                asyncio.get_running_loop().call_soon(self._send_batch)
-            await batch.accepted(event)
+            await self._publishing.stored(event)
         elif self._line.post(event):
             await self._line.make_room()
 
@@ -166,37 +157,7 @@ class Bus:
 
         Of what is cancelled all, some or none may be published; see `publish`.
         """
-        self._line.check("publish")
-        check_events(events)
-        if not durable:
-            for event in events:
-                if self._line.post(event):
-                    await self._line.make_room()
-            return
-        batches = batches_of(events)
-        for batch in batches:
-            self._send_batch()
-            self._batch = batch
-        self._send_batch()
-        count = sum([len(batch.events) for batch in batches])
-        answers = [batch.accepted(*batch.events) for batch in batches]
-        outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        refused: list[RefusedEvent] = []
-        for outcome in outcomes:
-            if isinstance(outcome, NotAccepted) and outcome.refused:
-                refused += outcome.refused
-            elif outcome is not None:
-                raise outcome
-        if refused:
-            raise not_accepted(tuple(refused), count)
-
-    def _send_batch(self) -> None:
-        """Request that what was collected is published."""
-        batch, self._batch = self._batch, None
-        if batch is not None:
-            request, acts = self._session.publication(batch.events, time.monotonic())
-            self._answers["publication", request] = batch.answer
-            self._line.do(acts)
+        await (self._publishing.all_stored(events) if durable else self._publishing.all_posted(events))
 
     # --- subscribing ---
 
@@ -242,7 +203,7 @@ class Bus:
         terms |= {"settled": settled, "adopts": self._is_named}
         acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
-            await self._ask(("subscription", name), acts)
+            await self._answers.done(("subscription", name), acts)
         except NotAccepted:
             del self._subscriptions[name]
             raise
@@ -269,7 +230,7 @@ class Bus:
             self._line.check("unsubscribe")
             del self._subscriptions[name]
             subscription.end()
-            await self._ask(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
+            await self._answers.done(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
         """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated.
@@ -281,7 +242,7 @@ class Bus:
         found, name = as_filter(wanted), subscription.name
         if self._subscriptions.get(name) is not subscription:
             raise Disconnected(f"subscription {name} is over and cannot be changed; subscribe again")
-        await self._ask(("subscription", name), self._session.change(name, found, time.monotonic()))
+        await self._answers.done(("subscription", name), self._session.change(name, found, time.monotonic()))
         subscription.filter = found
 
     def pause(self, subscription: Subscription) -> None:
@@ -311,7 +272,7 @@ class Bus:
         self._line.check("fetch")
         check_number("the limit of a fetch", limit)
         replay = Replay(last=limit, since=since, latest_by=latest_by, all=limit is None)
-        found = await self._find(*self._session.fetch(as_filter(wanted), replay, time.monotonic()))
+        found = await self._answers.found(*self._session.fetch(as_filter(wanted), replay, time.monotonic()))
         for reason in found.lost:
             LOG.warning("not all of the past was found: %s", reason)
         return list(found.events)
@@ -326,7 +287,7 @@ class Bus:
         for what, number, least in (("after", after, -1), ("upto", upto, 0), ("most", most, 0)):
             check_number(f"{what} of a review", number, least)
         request, acts = self._session.review(as_filter(wanted), after, upto, most, time.monotonic())
-        found: Reviewed = (await self._find(request, acts)).data
+        found: Reviewed = (await self._answers.found(request, acts)).data
         return found
 
     # --- brokers themselves ---
@@ -338,16 +299,7 @@ class Bus:
         """
         self._line.check("inspect")
         check_text("the kind of a question", kind)
-        return (await self._find(*self._session.question(kind, about, to, time.monotonic()))).data
-
-    async def _find(self, request: int, acts: Iterable[Act]) -> Any:
-        """The act that answers a request."""
-        future = self._found[request] = asyncio.get_running_loop().create_future()
-        self._line.do(acts)
-        try:
-            return await future
-        finally:
-            del self._found[request]
+        return (await self._answers.found(*self._session.question(kind, about, to, time.monotonic()))).data
 
     # --- advertising ---
 
@@ -357,13 +309,13 @@ class Bus:
         check_text("the name of an advertisement", name)
         name = name or f"a{next(self._names)}"
         acts = self._session.advertise(name, as_filter(offered), time.monotonic(), lease=LEASE)
-        await self._ask(("advertisement", name), acts)
+        await self._answers.done(("advertisement", name), acts)
         return name
 
     async def unadvertise(self, name: str) -> None:
         self._line.check("unadvertise")
         check_text("the name of an advertisement", name)
-        await self._ask(("advertisement", name), self._session.unadvertise(name, time.monotonic()))
+        await self._answers.done(("advertisement", name), self._session.unadvertise(name, time.monotonic()))
 
     def withdraw(self, name: str) -> None:
         """Take an advertisement back without waiting for an answer."""
@@ -379,51 +331,17 @@ class Bus:
                     self._subscriptions[name].give(act.event, number, names, replayed=act.replayed)
             return
         match act:
-            case Found(request) | Told(request) if request in self._found:
-                if not self._found[request].done():
-                    self._found[request].set_result(act)
-            case Done(Fetch() | Question() | Review(), reason) if reason and act.what.request in self._found:
-                what = (
-                    f"question {act.what.kind}" if isinstance(act.what, Question) else type(act.what).__name__.lower()
-                )
-                self._found[act.what.request].set_exception(NotAccepted(what, reason))
-            case Done(what):
-                self._answered(subject_of(what), act)
+            case Found() | Told() | Done():
+                self._answers.take(act)
             case Lost(name, first, last) if name in self._subscriptions:
                 self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
             case Missing(name, reason) if name in self._subscriptions:
                 self._subscriptions[name].miss(None, reason)
 
-    async def _ask(self, subject: Subject, acts: Iterable[Act]) -> Done:
-        """Do what follows from a request, and wait until it is answered."""
-        answer = self._answers.get(subject)
-        if answer is None:
-            answer = self._answers[subject] = asyncio.get_running_loop().create_future()
-        self._line.do(acts)
-        done = await asyncio.shield(answer)
-        if done.reason:
-            raise NotAccepted(" ".join(map(str, subject)), done.reason)
-        return done
-
-    def _answered(self, subject: Subject, done: Done) -> None:
-        """What is refused of publications for which nobody waits is logged."""
-        answer = self._answers.pop(subject, None)
-        if answer is not None and not answer.done():
-            answer.set_result(done)
-        elif answer is None and done.refused:
-            LOG.warning("%s", not_accepted(tuple(map(refused_event, done.refused)), "the"))
-
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""
-        waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._found.values()]
-        if self._batch is not None:
-            waiting.append(self._batch.answer)
-            self._batch = None
-        for answer in waiting:
-            if not answer.done():
-                answer.set_exception(error)
-                answer.exception()  # whoever waits is told; nobody needs to
-        self._answers.clear()
+        self._answers.end(error)
+        self._publishing.end(error)
         left = isinstance(error, Disconnected)
         for subscription in self._subscriptions.values():
             subscription.end(None if left else error)
