@@ -133,6 +133,17 @@ def test_it_goes_on_as_long_as_all_have_room() -> None:
     assert ids(world.tell("c", Ask((Position("t", 8, 3),)))) == ["b-6"]
 
 
+def test_who_is_behind_is_asked_for_though_much_is_here_for_others() -> None:
+    world = World()
+    read = begun(world)
+    other = begun(world, "t", DEAR, 8)
+    world.tell("b", Past(read, Recalled(1, took(2, 3, 4, 5, 6), 6, 9)))
+    dear = Taken(1, 10, old(1).replace(data={"price": 95}))
+    effects = world.tell("b", Past(other, Recalled(2, (dear,), 1, 9)))
+    assert ids(effects) == ["b-1"], "there may be more before what is here"
+    assert [(read.recall.number, read.recall.after) for read in reads(effects)] == [(2, 1)]
+
+
 def test_what_comes_meanwhile_and_is_too_much_is_recalled() -> None:
     world = World()
     world.tell("u", Reach((("u", 20),)))
