@@ -3,6 +3,8 @@
 The laws, in tests/laws, draw thousands; other properties, of one function each, hundreds. A plain run draws the same
 examples every time, so that a red test speaks of the change and not of the dice. `VESTNIK_EXAMPLES=20000 script/test`
 goes hunting: that many fresh examples for each.
+
+With several workers, all tests of Spark go to one of them, and first: they share a session, and take long.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a 
 
 HUNT = os.environ.get("VESTNIK_EXAMPLES")
 LAWS = Path(__file__).parent / "laws"
+SPARK = ("tests/spark/", "tests/test_docs.py::test_python_examples[docs/guide/pipeline.md]")
 
 for profile, examples in (("laws", 2_000), ("plain", 200)):
     settings.register_profile(
@@ -34,3 +38,15 @@ for profile, examples in (("laws", 2_000), ("plain", 200)):
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """Load the profile before the module is imported: `@given` takes the settings in force where it stands."""
     settings.load_profile("laws" if collector.path.is_relative_to(LAWS) else "plain")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out tests one by one, those of Spark as one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith(SPARK) else nodeid
+
+    return Scheduling(config, log)

@@ -91,6 +91,8 @@ def test_the_doctor(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
         assert found["broker"]["said"].startswith(f"b at {url} answers in ")
         assert found["port"]["said"] == f"{url}: in use, by the broker"
+        assert found["spark"]["state"] == "ok"
+        assert found["java"]["said"].endswith(": Spark would run on it")
         assert "can be written" in found["data"]["said"] and not (tmp_path / "new").exists()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -20,7 +20,9 @@ from vestnik.cli.loops import run
 from vestnik.cli.outputs import echo_json
 from vestnik.client.connect import connect
 from vestnik.client.environment import URL
-from vestnik.errors import NotAccepted, VestnikError
+from vestnik.errors import MissingJava, NotAccepted, VestnikError
+from vestnik.spark.java import find_java
+from vestnik.spark.session import MODULES
 from vestnik.transport.addresses import Address, read_address
 
 UNWELL = 1
@@ -35,6 +37,8 @@ EXTRAS = {
     "fast": ("numba", "numpy", "pyarrow"),
     "web": ("starlette", "uvicorn", "websockets", "prometheus_client"),
     "lab": ("matplotlib",),
+    "lake": ("pyarrow",),
+    "spark": MODULES,
 }
 REACH_WITHIN = 2.0
 
@@ -54,8 +58,8 @@ class Found(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each finding.")
 @click.pass_context
 def command(ctx: click.Context, url: str | None, listen: str | None, data: Path | None, as_json: bool) -> None:
-    """Look at this machine: Python, optional parts, ports, the clock, the data folder, and the broker."""
-    findings = [*_python(), *_extras(), *_clock()]
+    """Look at this machine: Python, optional parts, Java, ports, the clock, the data folder, and the broker."""
+    findings = [*_python(), *_extras(), _java(), *_clock()]
     reached = run(_broker(url, is_named=url is not None or bool(os.environ.get(URL))))
     findings.append(reached)
     port = read_address(listen) if listen else Address("127.0.0.1", 8020)
@@ -83,6 +87,15 @@ def _extras() -> Iterator[Found]:
             yield Found("note", extra, f"not installed ({', '.join(missing)}): pip install 'vestnik[{extra}]'")
         else:
             yield Found("ok", extra, "installed")
+
+
+def _java() -> Found:
+    """Which Java Spark would run on; that there is none is no fault where Spark is not used."""
+    try:
+        java = find_java()
+    except MissingJava as error:
+        return Found("note", "java", str(error))
+    return Found("ok", "java", f"{java.version} at {java.home}, found by {java.found_by}: Spark would run on it")
 
 
 def _clock() -> Iterator[Found]:
