@@ -46,11 +46,14 @@ class Intake:
         conforms = self._router.conforms(client)
         fresh, others = acceptance.sifted(message.events, answered=bool(message.request))
         refused += [Refusal(event.id, ANOTHER, event.source) for event in others]
+        type, reserved = "", False
         for given in fresh:
             event = given if given.seq is None and given.broker is None else given.replace(stream=None, seq=None)
             unfit = ""
-            if is_reserved(event.type):
-                unfit = f"events of type {event.type} are published by brokers only"
+            if event.type != type:
+                type, reserved = event.type, is_reserved(event.type)
+            if reserved:
+                unfit = f"events of type {type} are published by brokers only"
             elif not conforms(event):
                 unfit = "it is outside of what this client advertised"
             if unfit:

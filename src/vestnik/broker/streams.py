@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace as struct_replace
+
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import STREAMS, WINDOW, Recent
@@ -23,11 +25,6 @@ class _Ids:
     def __init__(self) -> None:
         self.new: set[str] = set()
         self.old: set[str] = set()
-
-    def add(self, id: str) -> None:
-        if len(self.new) == IDS:
-            self.old, self.new = self.new, set()
-        self.new.add(id)
 
     def discard(self, id: str) -> None:
         self.new.discard(id)
@@ -65,7 +62,9 @@ class Acceptance:
             if id in ids.new or id in others.new or id in ids.old or id in others.old:
                 known.append(event)
             else:
-                ids.add(id)
+                if len(ids.new) == IDS:
+                    ids.old, ids.new = ids.new, set()
+                ids.new.add(id)
                 fresh.append(event)
                 if answered:
                     self._contents.put((source, id), event)
@@ -90,4 +89,4 @@ class Acceptance:
         """The event with the next seq of its stream."""
         source = event.source
         seq = self._last[source] = self._last.get(source, self._before) + 1
-        return event.stamped(self._broker, seq)
+        return struct_replace(event, broker=self._broker, seq=seq)
