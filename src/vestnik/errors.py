@@ -26,6 +26,7 @@ VestnikError
 │   ├── InvalidJournal       a file of a journal that cannot be read: which, and why
 │   ├── JournalLocked        a journal that somebody else has: which, and who
 │   └── JournalFailed        a disk that refused: which file, what was tried, and why
+├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
@@ -290,6 +291,15 @@ class JournalFailed(JournalError):
             f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
             "what was committed before is kept"
         )
+
+
+class InvalidLake(VestnikError):
+    """What is at `path` is no lake, or cannot be used as one: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(f"{self.path} {reason}")
 
 
 class CannotListen(VestnikError):

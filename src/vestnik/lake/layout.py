@@ -1,0 +1,141 @@
+"""The folders of a lake, and who may change them.
+
+    LAKE/log/00000000000000000007.json                              a version: which files are the lake
+    LAKE/events/type_=stock.quote/date=2026-11-16/RUN-1.parquet     events of a type, taken on a date, in that order
+    LAKE/quarantine/RUN-1.parquet                                   what was in the journals and is no event
+    LAKE/keys/RUN-1.npy                                             by what known events are recognised
+
+Readers take a version, and with it the files to read. Writers take turns: they hold the lock, write new files beside
+the old ones, and end with a new version that names them. No file is ever changed.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from vestnik.errors import InvalidLake
+from vestnik.journal.disk import make_directory
+from vestnik.journal.lock import Lock
+from vestnik.lake.manifest import Manifest, read_version, versions, write_version
+
+LOG: Final = "log"
+EVENTS: Final = "events"
+QUARANTINE: Final = "quarantine"
+KEYS: Final = "keys"
+KEEP: Final = 3600.0
+"""Seconds for which a version that is not the latest can be read."""
+LONGEST: Final = 200
+"""Characters of a folder's name."""
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+
+
+class Lake:
+    """A lake in a folder, to be read."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder).absolute()
+        if not (self.folder / LOG).is_dir():
+            raise InvalidLake(self.folder, "is no lake; vestnik pipeline ingest makes one")
+
+    def __repr__(self) -> str:
+        return f"<Lake {self.folder}>"
+
+    def latest(self) -> Manifest:
+        """The version to read."""
+        found = versions(self.folder / LOG)
+        return read_version(found[-1]) if found else Manifest()
+
+    def version(self, number: int) -> Manifest:
+        """An earlier one; InvalidLake where it is kept no more."""
+        latest = self.latest()
+        return latest if number == latest.version else read_version(self.folder / LOG / f"{number:020}.json")
+
+    def paths(self, type: str | None = None) -> list[str]:
+        """The Parquet files of the latest version, of one type or of all, for whatever reads such files."""
+        return [str(self.folder / file.path) for file in self.latest().events if type in (None, file.type)]
+
+
+class Writer(Lake):
+    """A lake that is being changed, by this process alone. Each writing has a name, by which its files go."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.name = f"{time.time_ns() // 1000:x}-{secrets.token_hex(4)}"
+        self._count = 0
+
+    def new_name(self) -> str:
+        """For files that nobody else writes."""
+        self._count += 1
+        return f"{self.name}-{self._count}"
+
+    def commit(self, manifest: Manifest) -> Manifest:
+        """Make it the latest version; it is returned with its number."""
+        manifest = replace(manifest, version=manifest.version + 1)
+        write_version(self.folder / LOG, manifest)
+        return manifest
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Remove files that were written, where the latest version does not name them."""
+        named = self.latest().paths()
+        for path in paths:
+            if path not in named:
+                (self.folder / path).unlink()
+
+    def tidy(self, now: float) -> None:
+        """Drop versions that are too old, and files that no version names: what was begun and not brought to an end."""
+        kept = versions(self.folder / LOG)
+        for path in kept[:-1]:
+            if path.stat().st_mtime < now - KEEP:
+                path.unlink()
+        named = {path for version in versions(self.folder / LOG) for path in read_version(version).paths()}
+        for unfinished in (self.folder / LOG).glob("*.new"):
+            unfinished.unlink()
+        for place in (EVENTS, QUARANTINE, KEYS):
+            for path in (self.folder / place).rglob("*.*"):
+                if path.is_file() and path.relative_to(self.folder).as_posix() not in named:
+                    path.unlink()
+
+
+@contextmanager
+def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
+    """The lake, made where there is none. What an earlier writer left unfinished is dropped.
+
+    JournalLocked where somebody else writes, InvalidLake where there is something else in the folder.
+    """
+    at = Path(folder).absolute()
+    if at.exists() and not (at / LOG).is_dir() and (not at.is_dir() or any(at.iterdir())):
+        raise InvalidLake(at, "is no lake, and not empty; name another folder")
+    for place in (EVENTS, QUARANTINE, KEYS, LOG):
+        make_directory(at / place)
+    lock = Lock(at)
+    try:
+        writer = Writer(at)
+        writer.tidy(time.time())
+        yield writer
+    finally:
+        lock.release()
+
+
+def partition_of(type: str, date: str) -> str:
+    """The folder of events of a type that were taken on a date. A type whose name is too long goes by its digest."""
+    name = quote(type, safe="")
+    if len(name) > LONGEST:
+        name = f"~{blake2b(type.encode(), digest_size=16).hexdigest()}"
+    return f"{EVENTS}/type_={name}/date={date}"
+
+
+def date_of(day: int) -> str:
+    """The date of a day, counted from 1970."""
+    return datetime.fromtimestamp(day * 86_400, UTC).date().isoformat()

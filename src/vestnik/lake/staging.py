@@ -1,0 +1,150 @@
+"""Reading a range of a journal into files of a lake that are not in it yet: what one task does."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from vestnik.errors import InvalidJournal
+from vestnik.lake.declared import extended
+from vestnik.lake.journals import open_journal
+from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
+from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of
+from vestnik.lake.manifest import Column, DataFile, PlainFile
+from vestnik.lake.rows import Unreadable, batch_of_taken, quarantine_of
+from vestnik.wire.leaves import opened
+from vestnik.wire.messages import Unread
+
+ORDER: Final = [("taken_at", "ascending"), ("taken_by", "ascending"), ("position", "ascending")]
+"""Of rows in a file."""
+
+FEW_VALUES: Final = ("source", "type", "subject", "priority", "broker", "taken_by")
+"""Columns in which values come again and again."""
+
+
+class Part(Struct, frozen=True):
+    """What the broker at `at` took behind one position and up to another, and the lake that it is for."""
+
+    lake: Path
+    name: str
+    at: str
+    broker: str
+    after: int | None
+    upto: int
+    declared: dict[str, dict[str, Column]]
+
+
+class Staged(Struct, frozen=True):
+    """Files that were written for a part, and a file of the keys of what is in them."""
+
+    events: tuple[DataFile, ...]
+    quarantine: tuple[PlainFile, ...]
+    keys: PlainFile
+
+
+def stage(part: Part) -> Staged:
+    """Write the files of a part, each under a name that no other task has."""
+    name = f"{part.name}-{os.getpid()}-{os.urandom(4).hex()}"
+    batches: list[pa.RecordBatch] = []
+    names: list[bytes] = []
+    bad: list[Unread] = []
+    with _no_collecting(), open_journal(part.at) as journal:
+        reached = part.after if part.after is not None else -1
+        for page in journal.pages(part.after, part.upto):
+            taken, unread = opened(page)
+            batches.append(batch_of_taken(taken, part.broker))
+            names.append(digests([one.event for one in taken]))
+            bad += unread
+            reached = page.after
+        if reached < part.upto:
+            raise InvalidJournal(part.at, f"ends at position {reached:,}; it went to {part.upto:,} before")
+    table = pa.Table.from_batches(batches, batch_of_taken((), part.broker).schema)
+    keys = np.empty(len(table), STAGED)
+    keys["digest"] = np.frombuffer(b"".join(names), DIGEST)
+    keys["rank"] = _micros(table, "taken_at") + np.where(_is_own(table), 0, COPY)
+    files = tuple(_write(part, name, table, keys))
+    keys = keys[in_order(keys["digest"])]
+    at = f"{KEYS}/{name}.staged.npy"
+    save(part.lake / at, keys)
+    return Staged(files, tuple(_set_aside(part, name, bad)), PlainFile(at, len(keys)))
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Very many objects are made, and none in a circle."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _micros(table: pa.Table, name: str) -> Any:
+    return table.column(name).cast(pa.int64()).to_numpy()
+
+
+def _is_own(table: pa.Table) -> Any:
+    return pc.fill_null(pc.equal(table.column("broker"), table.column("taken_by")), False).to_numpy()
+
+
+def _write(part: Part, name: str, table: pa.Table, keys: Keys) -> Iterator[DataFile]:
+    """A file for each type and date. Keys are told in which file, and in which row of it, their events are."""
+    codes = table.column("type").combine_chunks().dictionary_encode()
+    kinds, taken_at = codes.indices.to_numpy(), _micros(table, "taken_at")
+    days = taken_at // DAY
+    order = np.lexsort((_micros(table, "position"), taken_at, days, kinds))
+    table = table.combine_chunks().take(pa.array(order))
+    starts = (
+        np.flatnonzero(np.diff(kinds[order], prepend=-1) | np.diff(days[order], prepend=-1)) if len(order) else order
+    )
+    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(order)], strict=True)):
+        type = codes.dictionary[int(kinds[order[first]])].as_py()
+        rows = extended(table.slice(first, end - first), part.declared.get(type, {}))
+        keys["file"][order[first:end]] = number
+        keys["row"][order[first:end]] = np.arange(end - first)
+        yield write_events(part.lake, f"{name}-{number}", type, date_of(int(days[order[first]])), rows)
+
+
+def write_events(lake: Path, name: str, type: str, date: str, rows: pa.Table) -> DataFile:
+    """A file of rows, of which there are some, that are in order."""
+    folder = partition_of(type, date)
+    (lake / folder).mkdir(parents=True, exist_ok=True)
+    path = f"{folder}/{name}.parquet"
+    happened = pc.min_max(pc.coalesce(rows.column("time"), rows.column("taken_at")).cast(pa.int64())).as_py()
+    size = write_table(lake / path, rows)
+    return DataFile(path, type, date, len(rows), size, happened["min"], happened["max"])
+
+
+def write_table(path: Path, rows: pa.Table) -> int:
+    """A Parquet file that is on the disk; its size."""
+    with path.open("xb") as file:
+        repeated = [name for name in FEW_VALUES if name in rows.schema.names]
+        pq.write_table(rows, file, compression="zstd", use_dictionary=repeated)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
+
+
+def _set_aside(part: Part, name: str, bad: Sequence[Unread]) -> Iterator[PlainFile]:
+    if bad:
+        path = f"{QUARANTINE}/{name}.parquet"
+        rows = quarantine_of([_unreadable(one) for one in bad], part.broker)
+        write_table(part.lake / path, pa.Table.from_batches([rows]))
+        yield PlainFile(path, len(bad))
+
+
+def _unreadable(one: Unread) -> Unreadable:
+    where = "" if one.first == one.last else f"positions {one.first} to {one.last}: "
+    return Unreadable(one.first, one.time, f"{where}{one.reason}", one.payload or None)
