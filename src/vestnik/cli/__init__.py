@@ -59,6 +59,7 @@ def _failed(message: str, code: int) -> int:
         "sim": ("vestnik.cli.sim:group", "Simulate brokers and clients in virtual time, with faults."),
         "check": ("vestnik.cli.check:command", "Check that what happened in a network is right."),
         "lab": ("vestnik.cli.lab:group", "Run the experiments of the papers."),
+        "pipeline": ("vestnik.cli.pipeline:group", "Work over stored or very many events, on Spark."),
         "doctor": ("vestnik.cli.doctor:command", "Look whether this machine is ready."),
         "bench": ("vestnik.cli.bench:command", "Measure how fast a broker is."),
         "demo": ("vestnik.cli.demo:group", "Three brokers, a market, and a broker that is killed."),

@@ -6,5 +6,5 @@ from importlib.util import find_spec
 
 from vestnik.errors import MissingExtra
 
-if find_spec("pyarrow") is None:
+if find_spec("pyarrow") is None or find_spec("numpy") is None:
     raise MissingExtra("reading and writing tables of events", "lake")

@@ -1,0 +1,20 @@
+"""`vestnik pipeline ...`"""
+
+from __future__ import annotations
+
+import click
+
+from vestnik.cli.lazy import LazyGroup
+
+
+@click.group(
+    "pipeline",
+    cls=LazyGroup,
+    commands_from={
+        "ingest": ("vestnik.cli.pipeline.ingest:command", "Take the journals of brokers into a lake."),
+        "compact": ("vestnik.cli.pipeline.compact:command", "Make few large files of a lake's many small ones."),
+        "files": ("vestnik.cli.pipeline.files:command", "List the Parquet files of a lake."),
+    },
+)
+def group() -> None:
+    """Work over stored or very many events, on Spark."""

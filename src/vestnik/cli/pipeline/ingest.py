@@ -1,0 +1,56 @@
+"""`vestnik pipeline ingest`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vestnik.cli.outputs import echo_json
+from vestnik.cli.progress import share_progress
+
+
+@click.command("ingest", epilog="Exit codes: 0 done; 2 a journal or the lake cannot be read.")
+@click.option(
+    "--from",
+    "journals",
+    multiple=True,
+    required=True,
+    metavar="FOLDER|URL",
+    help="The data folder of a broker, or where it runs; once for each broker.",
+)
+@click.option(
+    "--lake", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Made if it is not there."
+)
+@click.option(
+    "--types",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="TOML: which paths of which types are columns of their own.",
+)
+@click.option("--master", metavar="MASTER", help="Where Spark runs; without it, on all cores of this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(journals: tuple[str, ...], lake: Path, types: Path | None, master: str | None, as_json: bool) -> None:
+    """Take what brokers have taken into one table of events, each event once.
+
+    What was taken in before is not read again. It may be killed at any time and run again.
+    """
+    from vestnik.lake.declared import read_declared
+    from vestnik.spark.ingest import ingest
+    from vestnik.spark.session import session
+
+    declared = None if types is None else read_declared(types)
+    spark = session(master, "vestnik ingest")
+    try:
+        with share_progress("ingest") as say:
+            done = ingest(spark, journals, lake, declared=declared, say=say)
+    finally:
+        spark.stop()
+    if as_json:
+        echo_json(
+            {"events": done.events, "again": done.again, "quarantined": done.quarantined, "version": done.version}
+        )
+        return
+    click.echo(f"{done.events:,} new events, {done.again:,} that were there or came twice; version {done.version}")
+    if done.quarantined:
+        click.echo(f"vestnik: {done.quarantined:,} records are no events: see {lake / 'quarantine'}", err=True)
