@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,41 @@ TYPES = 20
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FOLDER", help="Look into the folder of a broker that is down."
 )
+@click.option(
+    "--lake",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Run, until SIGTERM or Ctrl-C: answer, beside the broker, from a lake when the past is replayed.",
+)
+@click.option("--routing", default="merging", show_default=True, help="With --lake: how the broker routes.")
+@click.option("--advertisements", is_flag=True, help="With --lake: the broker routes by advertisements.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(url: str | None, to: str, data: Path | None, as_json: bool) -> None:
-    """Say what a broker has stored: how many events, from when to when, of which types."""
+def command(
+    url: str | None, to: str, data: Path | None, lake: Path | None, routing: str, advertisements: bool, as_json: bool
+) -> None:
+    """Say what a broker has stored: how many events, from when to when, of which types.
+
+    With --lake, be a history: what the lake has is part of every replay, also where brokers have forgotten it.
+    """
+    if lake is not None:
+        run(_serve(lake, url, routing, advertisements))
+        return
     found = ask(url, "history", to, patience=PATIENCE) if data is None else run(_offline(data))
     if as_json:
         echo_json(found)
     else:
         _print(found)
+
+
+async def _serve(lake: Path, url: str | None, routing: str, advertisements: bool) -> None:
+    from vestnik.services.deep import LakeHistory
+
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with LakeHistory(lake, join=url, routing=routing, advertisements=advertisements) as history:
+        click.echo(f"{history.name} answers from {lake}", err=True)
+        await ended.wait()
 
 
 async def _offline(data: Path) -> dict[str, Any]:

@@ -9,18 +9,19 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
 from vestnik.journal.folders import JOURNAL, put_name
+from vestnik.model.events import Event
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.access import Access
 from vestnik.server.door import Door
-from vestnik.server.history import HistoryStore
+from vestnik.server.engine import Store
 from vestnik.server.host import BrokerHost
 from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings
@@ -41,6 +42,15 @@ FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame"
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
 
+class Past(Store, Protocol):
+    """The store of a history."""
+
+    def taken(self) -> Iterable[tuple[int, Event]]:
+        """All events that it has, with the times at which they came."""
+
+    async def close(self) -> None: ...
+
+
 class Broker:
     """Enter it to let it run. `say` is told what people may want to know.
 
@@ -54,7 +64,7 @@ class Broker:
         say: Callable[[str], None] = lambda _: None,
         *,
         listens: bool = True,
-        history: HistoryStore | None = None,
+        history: Past | None = None,
     ) -> None:
         self.settings = settings
         self._history = history
