@@ -28,6 +28,7 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.streams import Acceptance
 from vestnik.model.streams import WINDOW, Arrivals, Recent
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy
@@ -460,6 +461,22 @@ def test_names_that_cannot_be() -> None:
     assert world.tell("c", Advertise("", CHEAP, request=2)) == [Send("c", Refused(2, "it has no name"))]
     reason = "u is the name of a neighbouring broker"
     assert world.tell("u", Subscribe("s", CHEAP)) == [Send("u", Refused(0, reason))]
+
+
+def test_an_event_that_comes_stamped_may_be_repeated() -> None:
+    world = World()
+    stamped = quote(1, id="1", stream=("x", "nyse"), seq=7)
+    for request in (1, 2):
+        assert world.sent("p", Publish((stamped,), request=request), "p") == [Stored(request)]
+
+
+def test_what_was_refused_is_not_known_by_its_content() -> None:
+    acceptance = Acceptance("b")
+    refused, taken = quote(1, id="1"), quote(2, id="1")
+    acceptance.sifted([refused])
+    acceptance.forget(refused)
+    assert acceptance.sifted([taken], answered=False) == ([taken], [])
+    assert acceptance.sifted([taken]) == ([], [])
 
 
 def test_what_is_remembered_of_a_stream_is_bounded() -> None:

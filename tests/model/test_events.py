@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import enum
+import inspect
 import json
 import pickle
 import subprocess
@@ -364,3 +365,12 @@ def test_a_process_that_was_forked_gives_other_ids() -> None:
     one, other = done.stdout.splitlines()
     assert not set(ast.literal_eval(one)) & set(ast.literal_eval(other))
     assert len(set(ast.literal_eval(one))) == 100
+
+
+def test_an_event_shows_what_it_is_made_of() -> None:
+    names = list(inspect.signature(Event).parameters)
+    assert names == list(FIELDS)
+    with pytest.raises(TypeError, match=r"^Event\(\) got an unexpected keyword argument 'prio'"):
+        Event("t", prio=1)  # type: ignore[call-arg]
+    with pytest.raises(InvalidEvent):
+        Event("t").__replace__(type="")

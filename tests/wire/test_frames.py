@@ -43,6 +43,7 @@ from vestnik.wire.messages import (
     Pong,
     Position,
     Publish,
+    Question,
     Reach,
     Recall,
     Recalled,
@@ -307,3 +308,29 @@ def test_messages_with_events_of_any_depth_are_read(event: Event, depth: int) ->
         Addressed("b1", "b2", Recalled(7, (taken, taken), 1, 2)),
     ):
         assert read(frame(message)) == [message]
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (["t", "s", None, {}, None], "id: must not be null"),
+        (["t", "s", "1", None, None], "data: must not be null"),
+        (["t", "s", "1", {}, {"colour": 1}], "no attribute 'colour'"),
+    ],
+)
+def test_what_an_event_has_is_what_is_said(packed: list[Any], reason: str) -> None:
+    (publish,) = read(frame(Publish(([*packed],))))  # type: ignore[arg-type]
+    assert isinstance(publish, Publish) and not publish.events and reason in publish.refused[0].reason
+
+
+def test_who_publishes_does_not_say_what_is_refused() -> None:
+    event = Event("t", id="1")
+    assert read(frame(Publish((event,), (Refusal("2", "no"),), request=1))) == [Publish((event,), request=1)]
+
+
+def test_what_is_too_deep_to_be_sent_is_an_error_of_the_frame() -> None:
+    deep: Any = {}
+    for _ in range(2_000):
+        deep = {"x": deep}
+    with pytest.raises(InvalidFrame, match="cannot be sent"):
+        frame(Question("status", deep))

@@ -44,11 +44,10 @@ class Intake:
         taken: list[Event] = []
         acceptance = self._acceptance
         conforms = self._router.conforms(client)
-        fresh, others = acceptance.sifted(message.events, answered=bool(message.request))
+        fresh, others = acceptance.sifted(map(_unstamped, message.events), answered=bool(message.request))
         refused += [Refusal(event.id, ANOTHER, event.source) for event in others]
         type, reserved = "", False
-        for given in fresh:
-            event = given if given.seq is None and given.broker is None else given.replace(stream=None, seq=None)
+        for event in fresh:
             unfit = ""
             if event.type != type:
                 type, reserved = event.type, is_reserved(event.type)
@@ -128,6 +127,11 @@ class Intake:
                     waiting.pop((event.source, event.id), None)
         for client, event in waiting.values():
             self._hold(Append(client, (event,)))
+
+
+def _unstamped(event: Event) -> Event:
+    """An event without the stream that another broker gave it."""
+    return event if event.seq is None and event.broker is None else event.replace(stream=None, seq=None)
 
 
 def _release(event: Event) -> float:

@@ -36,7 +36,7 @@ class Outlet:
             if subscriptions:
                 self._number(event, subscriptions, local)
         for neighbour, events in onward.items():
-            whole = len(events) == len(message.events)
+            whole = going is message.events and len(events) == len(going)
             effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
         effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items() if deliveries]
         return effects

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace as struct_replace
-
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import STREAMS, WINDOW, Recent
@@ -77,6 +75,7 @@ class Acceptance:
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""
+        self._contents.discard((event.source, event.id))
         for ids in self._ids.get(event.source) or ():
             ids.discard(event.id)
 
@@ -89,4 +88,4 @@ class Acceptance:
         """The event with the next seq of its stream."""
         source = event.source
         seq = self._last[source] = self._last.get(source, self._before) + 1
-        return struct_replace(event, broker=self._broker, seq=seq)
+        return event.stamped(self._broker, seq)

@@ -57,7 +57,7 @@ class Answers:
             case Done(Fetch() | Question() | Review() as what, reason) if reason:
                 if what.request in self._found:
                     asked = f"question {what.kind}" if isinstance(what, Question) else type(what).__name__.lower()
-                    self._found[what.request].set_exception(NotAccepted(asked, reason))
+                    fail(self._found[what.request], NotAccepted(asked, reason))
             case Done(what, refused=refused):
                 answer = self._done.pop(subject_of(what), None)
                 if answer is not None and not answer.done():

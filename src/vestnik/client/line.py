@@ -29,6 +29,8 @@ SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to connect, at most."""
 POSTED: Final = 512
 """Events that are posted before they are sent."""
+POSTED_SIZE: Final = 1024 * 1024
+"""Bytes of them, or one event more."""
 
 Dial: TypeAlias = Callable[[Receiver], Awaitable[End]]
 """Make a connection to the broker; OSError where that cannot be."""
@@ -65,6 +67,7 @@ class Line:
         self._is_flushing = False
         self._turns = Turns(self._hear)
         self._posted: list[Event | Raw] = []
+        self._posted_size = 0
         self._is_full = False
         self._heard_at = 0.0
 
@@ -120,9 +123,10 @@ class Line:
             self.check("publish")
             raise Disconnected(f"not connected to {self.address}: with durable=True it would wait")
         self._posted.append(Raw(packed) if self._end.packs else event)
+        self._posted_size += len(packed)
         if not self._is_flushing:
             self._flush_soon()
-        return self._is_full or len(self._posted) >= POSTED
+        return self._is_full or len(self._posted) >= POSTED or self._posted_size >= POSTED_SIZE
 
     async def make_room(self) -> None:
         """Send what was posted, and wait while the broker does not take it."""
@@ -134,6 +138,7 @@ class Line:
         if self._posted and self._end is not None:
             self._end.send(Publish(tuple(self._posted)))  # type: ignore[arg-type]  # a Raw is an event that is packed
         self._posted.clear()
+        self._posted_size = 0
 
     def do(self, acts: Iterable[Act]) -> None:
         """Do what the session wants. What it says while there is no broker, it says again by itself."""

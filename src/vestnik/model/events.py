@@ -35,6 +35,9 @@ from vestnik.model.envelope import (
 from vestnik.model.frozen import MAX_INT, FrozenDict, freeze, frozen
 from vestnik.model.times import FIRST, LAST, format_rfc3339
 
+if TYPE_CHECKING:
+    from inspect import Signature
+
 FIELDS = (
     "type", "data", "source", "id", "subject", "time", "priority", "not_before", "expires", "causes", "extensions",
     "stream", "seq",
@@ -75,6 +78,13 @@ class _Checked(StructMeta):
 
     __match_args__ = ("type", "data")
 
+    @property
+    def __signature__(cls) -> Signature:  # noqa: N805  # a class
+        from inspect import signature
+
+        found = signature(_Checked.__call__)
+        return found.replace(parameters=[one for name, one in found.parameters.items() if name != "cls"])
+
     def __call__(
         cls,  # noqa: N805  # a class
         type: str,
@@ -112,7 +122,7 @@ class Event(Struct, metaclass=_Checked, frozen=True, array_like=True, forbid_unk
     microseconds since 1970 UTC. `stream`, the pair (broker, source), and `seq` are set by the broker that accepts it.
     InvalidEvent, naming the attribute or the path in `data`, when something does not fit.
 
-    `body` is `data` as it was read, which is not to be changed.
+    `body` and `seldom` are what it is made of, as it was read, and not to be changed.
     """
 
     type: Text
@@ -220,6 +230,9 @@ class Event(Struct, metaclass=_Checked, frozen=True, array_like=True, forbid_unk
             contents[name] = CHECKS[name](value, name)
         return _event(*contents.values())
 
+    def __replace__(self, **changes: Any) -> Event:
+        return self.replace(**changes)
+
     def stamped(self, broker: str, seq: int) -> Event:
         """This event as the one that a broker gave this seq; neither is checked."""
         return struct_replace(self, broker=broker, seq=seq)
@@ -259,6 +272,8 @@ def _refuse(event: Event, name: str, *value: object) -> NoReturn:
 
 for _name in ("__setattr__", "__delattr__"):
     setattr(Event, _name, _refuse)  # in place of what a frozen Struct has
+
+_Checked.__call__.__qualname__ = "Event"
 
 _made: Final[Callable[..., Event]] = partial(StructMeta.__call__, Event)
 """An event of what is stored in it, which is not checked."""

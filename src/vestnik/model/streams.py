@@ -46,6 +46,10 @@ class Recent(Generic[Key, Value]):
             self._old, self._young = self._young, {}
         self._young[key] = value
 
+    def discard(self, key: Key) -> None:
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
 
 Seen: TypeAlias = dict[Pair, tuple[int, int]]
 """The last seq of each stream, and as bit n whether the event n before it was seen."""

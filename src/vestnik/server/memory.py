@@ -59,8 +59,7 @@ class MemoryStore:
         upto = what.upto or self.position
         before = max(self._before, self.position - self._most)
         lost = self._lost(what.after) if 0 <= what.after < before else ""
-        stored = [taken for taken in self._taken() if what.after < taken.position <= upto]
-        for part in recollect(what, stored, upto, lambda: lost):
+        for part in recollect(what, list(self._taken(what.after, upto)), upto, lambda: lost):
             answer(part)
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
@@ -70,11 +69,10 @@ class MemoryStore:
         leaf = Leaf(review.filter, review.most if review.most > 0 else None)
         if start < min(before, upto):
             leaf.miss([Unread(start + 1, before, self._lost(start))], before + 1, upto)
-        for taken in self._taken():
-            if start < taken.position <= upto:
-                if not leaf.put(taken.position, taken.time, pack_taken("", taken.event)):
-                    break
-                after = taken.position
+        for taken in self._taken(start, upto):
+            if not leaf.put(taken.position, taken.time, pack_taken("", taken.event)):
+                break
+            after = taken.position
         else:
             after = max(start, upto)
         answer(Seen(what, before + 1, self.position, leaf.page(after)))
@@ -87,10 +85,12 @@ class MemoryStore:
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are kept, with the times at which they came."""
-        for taken in self._taken():
+        for taken in self._taken(self._before, self.position):
             yield taken.time, taken.event
 
-    def _taken(self) -> Iterator[Taken]:
-        first = self.position - self._most + 1
+    def _taken(self, after: int, upto: int) -> Iterator[Taken]:
+        """What is kept behind a position and up to another."""
+        after = max(after, self.position - self._most)
         for batch in list(self._batches):
-            yield from [taken for taken in batch.taken() if taken.position >= first]
+            if batch.first + batch.size - 1 > after and batch.first <= upto:
+                yield from [taken for taken in batch.taken() if after < taken.position <= upto]

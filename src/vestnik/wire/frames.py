@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from msgspec import Raw, Struct, msgpack
+from msgspec import Raw, Struct, msgpack, structs
 
 from vestnik.errors import FilterError, InvalidFrame
 from vestnik.model.events import Event
@@ -43,7 +43,7 @@ _LENGTH: Final = 4
 SOURCE, ID = 1, 2  # places in an event that is packed
 
 
-class _Publish(Struct, array_like=True, tag=32):
+class _Publish(Struct, array_like=True, tag=Publish.__struct_config__.tag):
     """Publish with its events unread: one that is wrong is refused, and the others are not."""
 
     events: list[Raw]
@@ -63,7 +63,10 @@ _decode_publish = msgpack.Decoder(_Publish).decode
 
 def frame(message: Message) -> bytes:
     """A message as it is sent. One of nothing but events, or of changes, is sent in pieces where it is large."""
-    body = _encode(message)
+    try:
+        body = _encode(message)
+    except (RecursionError, OverflowError) as error:
+        raise InvalidFrame(f"{type(message).__name__} cannot be sent: {error}") from error
     if len(body) > 2 * PIECE:
         match message:
             case Notify(items) | Forward(items) | Publish(items, refused=(), request=0) if len(items) > 1:
@@ -136,6 +139,8 @@ class Reader:
         try:
             try:
                 message: Message = self._decode(body)
+                if isinstance(message, Publish) and message.refused:  # which is said here, and not by who publishes
+                    return structs.replace(message, refused=())
                 return message
             except UNREADABLE:
                 return _published(body) or opened(body, self._read)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import DecodeError, Raw, msgpack
 
 from vestnik.errors import InvalidEvent
-from vestnik.model.events import Event
+from vestnik.model.events import Event, Seldom
 
 UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 """What is raised of bytes that are no events, or no messages."""
@@ -37,7 +37,8 @@ def unpack(packed: bytes | Raw) -> Event:
 
 
 def pack_all(events: Sequence[Event]) -> bytes:
-    return _encode(events)
+    """Events as one, in no more memory than that takes: an encoder leaves room behind what it writes."""
+    return bytes(memoryview(_encode(events)))
 
 
 def unpack_all(packed: bytes) -> Iterator[Event]:
@@ -60,6 +61,11 @@ def event_of(packed: Any) -> Event:
     if not isinstance(packed, list) or not 5 <= len(packed) <= 7 or not isinstance(packed[4], dict | None):
         raise InvalidEvent("an event is an array of type, source, id, data and a map")
     type, source, id, data, seldom, broker, seq = (*packed, None, None)[:7]
+    if id is None or data is None:
+        raise InvalidEvent("must not be null", "id" if id is None else "data")
+    unknown = [name for name in seldom or () if name not in Seldom.__struct_fields__]
+    if unknown:
+        raise InvalidEvent(f"an event has no attribute {unknown[0]!a}")
     stream = None if broker is None else (broker, source)
     try:
         return Event(type, data, source=source, id=id, **(seldom or {}), stream=stream, seq=seq)
