@@ -25,8 +25,10 @@ VestnikError
 ├── JournalError
 │   ├── InvalidJournal       a file of a journal that cannot be read: which, and why
 │   ├── JournalLocked        a journal that somebody else has: which, and who
-│   └── JournalFailed        a disk that refused: which file, what was tried, and why
+│   ├── JournalFailed        a disk that refused: which file, what was tried, and why
+│   └── MissingEvents        events of a journal that are not to be had: whose, the positions, and why
 ├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
+├── NotStaged                what was to be published is not where it was staged: where, and why
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
@@ -291,6 +293,30 @@ class JournalFailed(JournalError):
             f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
             "what was committed before is kept"
         )
+
+
+class MissingEvents(JournalError):
+    """Events of the journal of `broker`, from position `first` to `last` (None: to its end), are not to be had."""
+
+    def __init__(self, broker: str, first: int, last: int | None, reason: str) -> None:
+        self.broker = broker
+        self.first = first
+        self.last = last
+        self.reason = reason
+        upto = "on" if last is None else f"to {last}"
+        super().__init__(
+            f"the journal of {broker} cannot be read from position {first} {upto}: {reason}; "
+            "to go on without these events, set the option failOnDataLoss to false"
+        )
+
+
+class NotStaged(VestnikError):
+    """What was to be published is not where it was staged, at `path`: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(f"{self.path}: {reason}")
 
 
 class InvalidLake(VestnikError):

@@ -16,11 +16,13 @@ from vestnik.wire.messages import Page, Reviewed
 class BrokerJournal(Journal):
     """Of one broker: where another answers at the same address, WrongValue. While none answers, it is waited for.
 
-    `connection` is what `connect_sync` takes. NotAccepted where there is no right to the past.
+    With `patience`, not longer than so many seconds: then TimeoutError. `connection` is what `connect_sync` takes.
+    NotAccepted where there is no right to the past.
     """
 
-    def __init__(self, url: str, **connection: Any) -> None:
+    def __init__(self, url: str, *, patience: float | None = None, **connection: Any) -> None:
         self._url = url
+        self._patience = patience
         self._bus = connect_sync(url, **connection).__enter__()
         self._name = ""
         try:
@@ -46,7 +48,7 @@ class BrokerJournal(Journal):
         return self._review(Filter.all(), -1, 0, 1)
 
     def _review(self, wanted: Filter, after: int, upto: int, most: int) -> Reviewed:
-        found = self._bus.review(wanted, after=after, upto=upto, most=most)
+        found = self._bus.review(wanted, after=after, upto=upto, most=most, timeout=self._patience)
         if self._name not in ("", found.broker):
             raise WrongValue(f"the broker at {self._url} is {self._name}", found.broker)
         return found

@@ -88,7 +88,7 @@ def as_wanted(filter: Filter | str | None) -> Filter:
     return Filter.parse(filter) if isinstance(filter, str) else filter
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
     """Whether it says where a broker is: a URL, or HOST:PORT where there is no such folder."""
     return "://" in text or (text.rpartition(":")[2].isdecimal() and ":" in text and not Path(text).exists())
 
@@ -96,13 +96,14 @@ def _is_address(text: str) -> bool:
 def open_journal(at: str | PathLike[str], **connection: Any) -> Journal:
     """The journal at a broker's data folder, or at its URL or HOST:PORT, for `with`.
 
-    `connection` is what `vestnik.connect_sync` takes beside the URL. InvalidJournal where a folder is none of a broker,
+    `connection` is what `vestnik.connect_sync` takes beside the URL, and `patience`: the seconds after which an answer
+    of a broker is no longer waited for, but TimeoutError raised. InvalidJournal where a folder is none of a broker,
     Unreachable where no broker answers.
     """
     from vestnik.lake.brokers import BrokerJournal
     from vestnik.lake.folders import FolderJournal
 
-    if isinstance(at, str) and _is_address(at):
+    if isinstance(at, str) and is_address(at):
         return BrokerJournal(at, **connection)
     if not isinstance(at, str | PathLike):
         raise WrongType("a journal is at a data folder or at the URL of a broker", at)

@@ -1,0 +1,5 @@
+"""Where Spark looks for `format("vestnik")`: it needs no registration."""
+
+from vestnik.spark.source.source import VestnikSource as DefaultSource
+
+__all__ = ["DefaultSource"]

@@ -1,0 +1,1 @@
+"""Brokers as a data source of Spark: `format("vestnik")` reads what they took, and publishes rows as events."""

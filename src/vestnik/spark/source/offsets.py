@@ -1,0 +1,65 @@
+"""How far the journals of brokers have been read: a position for each, by the broker's name. Nothing here acts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from vestnik.errors import InvalidSetting
+from vestnik.model.nearest import meant
+
+Offsets: TypeAlias = dict[str, int]
+"""Positions up to which all is read."""
+Wanted: TypeAlias = str | dict[str, int | str]
+"""EARLIEST or LATEST for all brokers, or those or a position for each."""
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+
+def read_offsets(option: str, text: str) -> Wanted:
+    """`earliest`, `latest`, or JSON: {"b1": 17, "b2": "latest"}."""
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(map(_is_offset, found.values())):
+        raise InvalidSetting(
+            option, f'it is earliest, latest or positions read up to, {{"BROKER": 17, "OTHER": "latest"}}, not {text!r}'
+        )
+    return found
+
+
+def _is_offset(value: object) -> bool:
+    return value in (EARLIEST, LATEST) or (type(value) is int and value >= 0)
+
+
+def wanted_of(wanted: Wanted, broker: str, default: str) -> int | str:
+    """What is wanted of one broker."""
+    return wanted if isinstance(wanted, str) else wanted.get(broker, default)
+
+
+def check_brokers(option: str, wanted: Mapping[str, object] | str, known: Mapping[str, object]) -> None:
+    for broker in () if isinstance(wanted, str) else wanted:
+        if broker not in known:
+            raise InvalidSetting(option, f"{broker} is none of the brokers at url{meant(broker, known)}")
+
+
+def admitted(start: Offsets, last: Offsets, most: int) -> Offsets:
+    """How far to go from `start` towards `last` by at most `most` positions, shared fairly: who has less gives over."""
+    behind = {broker: max(last[broker] - start[broker], 0) for broker in last}
+    end, left = dict(start), most
+    for at, broker in enumerate(sorted(behind, key=lambda name: (behind[name], name))):
+        share = min(behind[broker], left // (len(behind) - at))
+        end[broker] = start[broker] + share
+        left -= share
+    return end
+
+
+def stretches(after: int, upto: int, most: int) -> Iterator[tuple[int, int]]:
+    """The positions behind `after` up to `upto`, at most `most` at a time."""
+    for start in range(after, upto, most):
+        yield start, min(start + most, upto)
