@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from laws.strategies import Case, cases
 from vestnik import Event, Filter
 from vestnik.matching import compile_filters, naive
+from vestnik.matching.batch.columns import event_columns
 from vestnik.matching.batch.compiled import CompiledFilters, Pairs
+from vestnik.matching.batch.intervals import rank_boxes
 from vestnik.model.cloudevents import to_cloudevent
 
 half = settings(max_examples=settings().max_examples // 2)
@@ -110,3 +112,25 @@ def test_a_cloud_event_is_what_the_reader_of_documents_expects() -> None:
     text = "subject = '/s' AND time = 5 AND not_before = 6 AND expires = 7 AND seq = 8 AND priority = 2 AND a = 1"
     compiled = compile_filters({"f": Filter.parse(text)})
     assert compiled.count_json(json.dumps(to_cloudevent(event))).tolist() == [1]
+
+
+@some
+@given(cases(trees=6, events=4))
+def test_boxes_as_intervals_of_ranks_agree_with_naive(case: Case) -> None:
+    filters = [wanted for wanted in case.filters if len(wanted.region.boxes) < 2]
+    events = case.events
+    columns = event_columns(events)
+    for kept in [filters, *([one] for one in filters)]:
+        boxes = rank_boxes([wanted.region for wanted in kept])
+        if boxes is None:
+            continue
+        ranks = [columns.ranks(path, line, 0, len(events)) for path, line in zip(boxes.paths, boxes.lines, strict=True)]
+        found = [
+            (int(owner), event)
+            for owner, low, high in zip(boxes.owners, boxes.low, boxes.high, strict=True)
+            for event in range(len(events))
+            if all(a <= rank[event] <= b for a, rank, b in zip(low, ranks, high, strict=True))
+        ]
+        want = [(n, event) for n, one in enumerate(kept) for event in range(len(events)) if one.matches(events[event])]
+        assert sorted(found) == want
+        assert (boxes.low[:, 0] == boxes.high[:, 0]).all()

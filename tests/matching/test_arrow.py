@@ -265,8 +265,24 @@ def test_the_row_of_a_document_that_no_event_can_hold_is_named(document: str | b
 def test_a_document_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read = Mock(return_value={})
     monkeypatch.setattr(arrow, "read_document", read)
-    assert counts("a = 1 AND b = 2 OR c = 3", pa.array(["{}", "{}"]), "data", "event") == [0, 0]
+    assert counts("a = 1 AND b = 2 OR c = 3", pa.array([b"{}", b"{}"]), "data", "event") == [0, 0]
     assert read.call_count == 2
+
+
+def test_of_text_only_the_paths_in_use_are_read_where_each_row_is_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Mock(side_effect=arrow.read_document)
+    monkeypatch.setattr(arrow, "read_document", read)
+    asked = "a = 1 AND NOT EXISTS b.c"
+    assert counts(asked, pa.array(['{"a": 1}', '{"a": 2}', '{"a": 1, "b": 5}']), "data", "event") == [1, 0, 1]
+    assert read.call_count == 0
+    for odd, want in [('{"a":\n1}', 1), ('{"a": 1}\n', 1), ("[]", 0), (None, 0), ("5", 0)]:
+        assert counts(asked, pa.array(['{"a": 1}', odd, '{"a": 1}']), "data", "event") == [1, want, 1]
+    assert read.call_count == 15
+
+
+def test_rows_that_are_lines_of_each_other_stay_in_their_rows() -> None:
+    with pytest.raises(InvalidEvent, match=r"\(row 0\)$"):
+        counts("a = 1", pa.array(['{"a": 1}\n{"a": 1}', " "]), "data", "event")
 
 
 def test_a_priority_that_is_no_number_is_refused() -> None:

@@ -7,5 +7,6 @@ lines      values to ranks, one line per path           patterns   automata as a
 kernels    the loops, compiled by numba
 columns    batches of Python values as columns          arrow, documents   Arrow batches and JSON text as columns
                                                         arrow_values       rows of Arrow columns as Python values
+intervals  boxes as intervals of ranks, for a join of tables
 mapped     arrays in one file, mapped into memory
 """

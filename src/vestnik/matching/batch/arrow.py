@@ -35,10 +35,12 @@ from vestnik.matching.batch.columns import (
     Columns,
     Place,
     Strings,
+    ValueColumns,
     ranked,
     strings_of,
     value_elements,
 )
+from vestnik.matching.batch.documents import DocumentReader
 from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, MISSING_RANK, NULL_RANK, TRUE_RANK
 from vestnik.matching.batch.lines import Line, Ranks
 from vestnik.model.spaces import DATA, Path, walk
@@ -113,10 +115,13 @@ class ElementColumns(ArrowColumns):
         return value if path else as_element(value)
 
 
-def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0) -> ArrowColumns:
+def arrow_columns(
+    batch: pa.RecordBatch, layout: str, before: int = 0, reader: DocumentReader | None = None
+) -> ArrowColumns:
     """The columns of `batch`, which `before` rows come before.
 
-    `layout` says whether its columns are those of events or of their data.
+    `layout` says whether its columns are those of events or of their data. With a `reader` for data alone, only the
+    paths in use are read of data that is text, where each row is an object; else, and without it, all that is there.
     """
 
     def place(row: int) -> str:
@@ -129,6 +134,13 @@ def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0) -> ArrowC
     @cache
     def documents() -> list[Any]:
         return read_rows(column(DATA), read_document, place)
+
+    @cache
+    def texts() -> ValueColumns | None:
+        data = column(DATA)
+        if reader is None or data is None or not is_text(data.type) or data.null_count:
+            return None
+        return reader.read_rows(data.cast(pa.large_binary()).to_pylist(), place)
 
     def envelope(name: str) -> pa.Array | list[Any] | None:
         found = column(name) if layout == "event" else None
@@ -143,7 +155,8 @@ def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0) -> ArrowC
             return _below(column(path[1]), path[2:], place)
         data = column(DATA)
         if data is not None and is_encoded(data.type):
-            return _walked(documents(), path[1:])
+            read = texts()
+            return _walked(documents(), path[1:]) if read is None else list(read.column(path))
         if data is not None and not _holds_names(data.type):
             raise InvalidEvent(f"must be a struct, a map, JSON text or msgpack, not a column of {data.type}", DATA)
         return _below(data, path[1:], place)

@@ -72,22 +72,23 @@ class ValueColumns:
     def __len__(self) -> int:
         return self._count
 
-    def _column(self, path: Path) -> Sequence[Any]:
+    def column(self, path: Path) -> Sequence[Any]:
+        """The values at `path`."""
         if path not in self._columns:
             self._columns[path] = self._read(path)
         return self._columns[path]
 
     def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
-        return ranked(self._column(path)[first:last], line, path, lambda row: self._place(first + row))
+        return ranked(self.column(path)[first:last], line, path, lambda row: self._place(first + row))
 
     def strings(self, path: Path, first: int, last: int) -> Strings:
-        return strings_of(self._column(path)[first:last])
+        return strings_of(self.column(path)[first:last])
 
     def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
-        return value_elements(self._column(path)[first:last], lambda row: self._place(first + row))
+        return value_elements(self.column(path)[first:last], lambda row: self._place(first + row))
 
     def value(self, path: Path, event: int) -> Any:
-        return self._column(path)[event]
+        return self.column(path)[event]
 
 
 def ranked(values: Sequence[Any], line: Line, path: Path, place: Place) -> Ranks:

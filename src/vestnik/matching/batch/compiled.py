@@ -19,6 +19,7 @@ from vestnik.matching.batch.engine import Engine
 from vestnik.matching.batch.mapped import read_mapped, write_mapped
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.spaces import Path
 
 LAYOUTS = ("event", "flat")
 
@@ -81,6 +82,19 @@ class CompiledFilters:
         """As `count_batch` for JSON documents."""
         return self._count(self._documents.read(lines))
 
+    def match_columns(self, columns: Columns) -> Pairs:
+        """As `match_batch` for what was read as columns already, of the `paths` at least."""
+        return self._match([columns])
+
+    def count_columns(self, columns: Columns) -> NDArray[np.int64]:
+        """As `count_batch` for what was read as columns already."""
+        return self._count([columns])
+
+    @property
+    def paths(self) -> list[Path]:
+        """The paths of events that are read."""
+        return self._index.paths
+
     def ids_by_event(self, pairs: Pairs) -> list[list[Any]]:
         """`pairs.by_event()` with the ids of filters."""
         return [[self.ids[number] for number in numbers.tolist()] for numbers in pairs.by_event()]
@@ -102,7 +116,7 @@ class CompiledFilters:
         if isinstance(batch, pa.Table | pa.RecordBatch):
             before = 0
             for part in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
-                yield arrow_columns(part, self.layout, before)
+                yield arrow_columns(part, self.layout, before, self._rows)
                 before += part.num_rows
         else:
             yield event_columns(_events(batch))
@@ -118,8 +132,12 @@ class CompiledFilters:
     def _documents(self) -> DocumentReader:
         return DocumentReader(self._index.paths, self.layout)
 
+    @cached_property
+    def _rows(self) -> DocumentReader:
+        return DocumentReader(self._index.paths, "flat")
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_documents"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_documents", "_rows")}
 
 
 def compile_filters(

@@ -59,6 +59,17 @@ class DocumentReader:
             yield self._columns(documents, partial(_line_of, text, before))
             before += text.count(b"\n")
 
+    def read_rows(self, rows: Sequence[bytes], place: Place) -> ValueColumns | None:
+        """The columns of documents, a row each; None where some row is no object in one line, or cannot be read."""
+        text = b"\n".join(rows)
+        try:
+            with _collector_paused():
+                documents = self._decoder.decode_lines(text)
+        except UNREADABLE:
+            return None
+        aligned = len(documents) == len(rows) and text.count(b"\n") == max(0, len(rows) - 1)
+        return self._columns(documents, place) if aligned else None
+
     def _columns(self, documents: list[Any], place: Place) -> ValueColumns:
         levels: dict[Path, Sequence[Any]] = {(): documents}
 

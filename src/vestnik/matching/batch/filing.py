@@ -133,7 +133,7 @@ class Filing:
 def file_regions(regions: Iterable[Region]) -> Filing:
     """The boxes of all regions, which are numbered in the order they come."""
     regions = list(regions)
-    filing = Filing(*_lines(box for region in regions for box in region.boxes))
+    filing = Filing(*lines_of(box for region in regions for box in region.boxes))
     for owner, region in enumerate(regions):
         filing.file(owner, region.boxes)
     return filing
@@ -173,7 +173,7 @@ def _gaps(pieces: Pieces, size: int) -> list[tuple[int, int]]:
     return [(ends[i] + 1, ends[i + 1] - 1) for i in range(0, len(ends), 2) if ends[i] + 1 < ends[i + 1]]
 
 
-def _lines(boxes: Iterable[Box]) -> tuple[list[Path], list[Line]]:
+def lines_of(boxes: Iterable[Box]) -> tuple[list[Path], list[Line]]:
     """The paths that boxes name, and their rank lines."""
     found: dict[Path, tuple[set[Any], set[str], list[bool]]] = {}
     for box in boxes:
