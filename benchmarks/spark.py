@@ -1,7 +1,8 @@
 """How fast Spark starts, and events become rows: script/bench spark [--quick] [SECTION ...]
 
 Starting is measured in seconds that pass, of processes one after another, ours and plain PySpark's in turn, from the
-first line of Python to the answer of the first query. Rows are measured in CPU seconds of one core.
+first line of Python to the answer of the first query. Rows are measured in CPU seconds of one core, matches in those
+of all processes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
+from benchmarks import spark_match
 from benchmarks.report import Report, Row, measure, run
 from vestnik import Event
 from vestnik.journal import Record
@@ -94,7 +96,7 @@ def rows(report: Report, scale: Scale) -> None:
         report.add(Row("rows", case, scale.events / timing.median, "events/s", spread=timing.spread))
 
 
-SECTIONS: dict[str, Callable[[Report, Scale], None]] = {"start": starting, "rows": rows}
+SECTIONS: dict[str, Callable[[Report, Scale], None]] = {"start": starting, "rows": rows, **spark_match.SECTIONS}
 
 if __name__ == "__main__":
     run("spark", __doc__ or "", SECTIONS, full=FULL, quick=QUICK)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from vestnik import Event, Filter, InvalidEvent
 from vestnik.matching import compile_filters
 from vestnik.matching.batch import arrow
+from vestnik.matching.batch.arrow_values import read_document
 
 TEXTS = [
     "n = 9007199254740993",
@@ -270,7 +271,7 @@ def test_a_document_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_text_only_the_paths_in_use_are_read_where_each_row_is_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Mock(side_effect=arrow.read_document)
+    read = Mock(side_effect=read_document)
     monkeypatch.setattr(arrow, "read_document", read)
     asked = "a = 1 AND NOT EXISTS b.c"
     assert counts(asked, pa.array(['{"a": 1}', '{"a": 2}', '{"a": 1, "b": 5}']), "data", "event") == [1, 0, 1]

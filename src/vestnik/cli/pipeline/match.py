@@ -1,0 +1,93 @@
+"""`vestnik pipeline match`"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vestnik.cli.inputs import Refused, check_one_standard_input, shown_name
+from vestnik.cli.pipeline.inputs import Unreadable, event_table, stage_subscriptions
+from vestnik.cli.pipeline.progress import task_progress
+from vestnik.errors import MissingExtra
+
+SOME_NOT = 1
+QUARANTINE = "_quarantine"
+
+
+@click.command(
+    "match",
+    epilog="Exit codes: 0 everything was read; 1 some subscriptions or events could not be read, the others were "
+    "matched; 2 wrong input.",
+)
+@click.option("--subscriptions", required=True, metavar="S.jsonl", help='A line is {"id": ..., "filter": "..."}.')
+@click.option("--events", required=True, metavar="EVENTS", help="A lake, the data folder of a broker, or JSON lines.")
+@click.option("--out", required=True, metavar="DIR", help="A folder that is new or empty.")
+@click.option("--counts", is_flag=True, help="How many subscriptions match each event, not which.")
+@click.option("--lists", is_flag=True, help="One row an event, with the list of its subscriptions.")
+@click.option("--master", metavar="MASTER", help="Where Spark runs, as spark://HOST:PORT.  [default: here, all cores]")
+@click.pass_context
+def command(
+    ctx: click.Context, subscriptions: str, events: str, out: str, counts: bool, lists: bool, master: str | None
+) -> None:
+    """Find the subscriptions that each of very many events matches.
+
+    DIR gets Parquet files with the columns event_source, event_id and subscription_id; with --lists, subscriptions
+    (a list) is the last, and with --counts, matches. DIR/_quarantine is a table of what could not be read: kind, place,
+    reason and payload.
+    """
+    if counts and lists:
+        raise Refused("--counts or --lists, not both")
+    check_one_standard_input(subscriptions, events)
+    folder = Path(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(f"{out} is there already; name a folder that is new or empty")
+    try:
+        import pyspark  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the pipeline", "spark") from error
+    unread = Unreadable()
+    result = "counts" if counts else "lists" if lists else "pairs"
+    with tempfile.TemporaryDirectory(prefix="vestnik-match-") as work:
+        _match(subscriptions, events, folder, result, master, Path(work), unread)
+    _report(unread, folder, result)
+    ctx.exit(SOME_NOT if unread.rows else 0)
+
+
+def _match(
+    subscriptions: str, events: str, out: Path, result: str, master: str | None, work: Path, unread: Unreadable
+) -> None:
+    from vestnik.spark import session
+    from vestnik.spark.match import compile_subscriptions, match, unreadable
+    from vestnik.spark.staging import write_quarantine
+
+    lines = stage_subscriptions(subscriptions, work / "subscriptions.parquet", unread)
+    table = event_table(events, work / "events", unread)
+    spark: Any = session(master, "vestnik pipeline match")
+    with task_progress(spark, "compiling subscriptions"):
+        wanted = compile_subscriptions(spark.read.parquet(str(work / "subscriptions.parquet")))
+    for one in wanted.rejected:
+        place = f"{shown_name(subscriptions)}:{lines.get(one.id or '', 0)}"
+        unread.add("subscription", place, f"{one.id}: {one.reason}", (one.filter or "").encode())
+    rows = spark.read.parquet(table)
+    with task_progress(spark, "matching"):
+        if table == events:
+            for row in unreadable(rows, wanted).collect():
+                place = f"{events}, source {row.event_source}, id {row.event_id}"
+                unread.add("event", place, row.reason, None if row.data is None else row.data.encode())
+        match(rows, wanted, result).write.mode("append").parquet(str(out))
+    write_quarantine(out / QUARANTINE, unread.rows)
+
+
+def _report(unread: Unreadable, out: Path, result: str) -> None:
+    from vestnik.spark.staging import rows_in
+
+    what = "pairs" if result == "pairs" else "events"
+    click.echo(f"{rows_in(out)} {what}")
+    for kind in ("subscription", "event"):
+        if count := unread.count(kind):
+            named = f"1 {kind}" if count == 1 else f"{count:,} {kind}s"
+            place = out / QUARANTINE
+            click.echo(f"vestnik: {named} could not be read, see {place}; the others were matched", err=True)
