@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,6 +16,7 @@ from vestnik.cli.progress import progress
 from vestnik.errors import InvalidEvent
 from vestnik.journal.folders import JOURNAL
 from vestnik.lake.journals import open_journal
+from vestnik.lake.layout import LOG
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
 from vestnik.spark.staging import Unread, event_stage, subscription_stage
@@ -31,8 +32,9 @@ class Unreadable:
     def add(self, kind: str, place: str, reason: str, payload: bytes | None = None) -> None:
         self.rows.append(Unread(kind, place, reason, payload))
         if self.count(kind) <= REPORTED:
-            reason = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
-            click.echo(f"{printable(place)}: {printable(reason)}", err=True)
+            first = (reason.splitlines() or [""])[0]
+            shown = first if len(first) <= LONGEST_REASON else f"{first[:LONGEST_REASON]}..."
+            click.echo(f"{printable(place)}: {printable(shown)}", err=True)
 
     def count(self, kind: str) -> int:
         return sum(1 for row in self.rows if row.kind == kind)
@@ -70,18 +72,31 @@ def _subscription(line: Line) -> tuple[str, str]:
     return str(id), data["filter"]
 
 
-def event_table(name: str, work: Path, unread: Unreadable) -> str:
-    """Where the table of the events at `name` is: there, or in the folder `work` where it had to be made."""
+class EventTable(NamedTuple):
+    """Where a table of events is. What was `made` of other things holds events alone."""
+
+    path: Path
+    made: bool
+
+    def read(self, spark: Any) -> Any:
+        """The table as a DataFrame."""
+        from vestnik.spark.lake import events
+
+        return events(spark, self.path) if (self.path / LOG).is_dir() else spark.read.parquet(str(self.path))
+
+
+def event_table(name: str, work: Path, unread: Unreadable) -> EventTable:
+    """The table of the events at `name`: there, or in the folder `work` where it has to be made."""
     folder = Path(name)
     if not folder.is_dir():
         _stage(work, lambda stage: _put_lines(name, stage, unread))
     elif (folder / JOURNAL).is_dir():
         _stage(work, lambda stage: _put_journal(folder, stage, unread))
-    elif next(folder.rglob("*.parquet"), None) is not None:
-        return str(folder)
+    elif (folder / LOG).is_dir() or next(folder.glob("**/*.parquet"), None) is not None:
+        return EventTable(folder, made=False)
     else:
-        raise Refused(f"{name} is neither a lake, which holds Parquet files, nor the data folder of a broker")
-    return str(work)
+        raise Refused(f"{name} is neither a lake or a folder of Parquet files, nor the data folder of a broker")
+    return EventTable(work, made=True)
 
 
 def _stage(work: Path, put: Callable[[Any], None]) -> None:

@@ -11,7 +11,9 @@ import click
 from vestnik.cli.inputs import Refused, check_one_standard_input, shown_name
 from vestnik.cli.pipeline.inputs import Unreadable, event_table, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
-from vestnik.errors import MissingExtra
+from vestnik.spark.match import Subscriptions, compile_subscriptions, match, unreadable
+from vestnik.spark.session import session
+from vestnik.spark.staging import rows_in, write_quarantine
 
 SOME_NOT = 1
 QUARANTINE = "_quarantine"
@@ -44,46 +46,42 @@ def command(
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"{out} is there already; name a folder that is new or empty")
-    try:
-        import pyspark  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the pipeline", "spark") from error
     unread = Unreadable()
     result = "counts" if counts else "lists" if lists else "pairs"
     with tempfile.TemporaryDirectory(prefix="vestnik-match-") as work:
-        _match(subscriptions, events, folder, result, master, Path(work), unread)
+        lines = stage_subscriptions(subscriptions, Path(work) / "subscriptions.parquet", unread)
+        table = event_table(events, Path(work) / "events", unread)
+        spark = session(master, "vestnik match")
+        try:
+            wanted = _compiled(spark, Path(work) / "subscriptions.parquet", subscriptions, lines, unread)
+            _match(table.read(spark), wanted, None if table.made else events, folder, result, unread)
+        finally:
+            spark.stop()
     _report(unread, folder, result)
     ctx.exit(SOME_NOT if unread.rows else 0)
 
 
-def _match(
-    subscriptions: str, events: str, out: Path, result: str, master: str | None, work: Path, unread: Unreadable
-) -> None:
-    from vestnik.spark import session
-    from vestnik.spark.match import compile_subscriptions, match, unreadable
-    from vestnik.spark.staging import write_quarantine
-
-    lines = stage_subscriptions(subscriptions, work / "subscriptions.parquet", unread)
-    table = event_table(events, work / "events", unread)
-    spark: Any = session(master, "vestnik pipeline match")
+def _compiled(spark: Any, path: Path, name: str, lines: dict[str, int], unread: Unreadable) -> Subscriptions:
     with task_progress(spark, "compiling subscriptions"):
-        wanted = compile_subscriptions(spark.read.parquet(str(work / "subscriptions.parquet")))
+        wanted = compile_subscriptions(spark.read.parquet(str(path)))
     for one in wanted.rejected:
-        place = f"{shown_name(subscriptions)}:{lines.get(one.id or '', 0)}"
+        place = f"{shown_name(name)}:{lines.get(one.id or '', 0)}"
         unread.add("subscription", place, f"{one.id}: {one.reason}", (one.filter or "").encode())
-    rows = spark.read.parquet(table)
-    with task_progress(spark, "matching"):
-        if table == events:
+    return wanted
+
+
+def _match(rows: Any, wanted: Subscriptions, check: str | None, out: Path, result: str, unread: Unreadable) -> None:
+    """Write the answer to `out`. Where the rows are those of a table called `check`, they may be no events."""
+    with task_progress(rows.sparkSession, "matching"):
+        if check is not None:
             for row in unreadable(rows, wanted).collect():
-                place = f"{events}, source {row.event_source}, id {row.event_id}"
+                place = f"{check}, source {row.event_source}, id {row.event_id}"
                 unread.add("event", place, row.reason, None if row.data is None else row.data.encode())
         match(rows, wanted, result).write.mode("append").parquet(str(out))
     write_quarantine(out / QUARANTINE, unread.rows)
 
 
 def _report(unread: Unreadable, out: Path, result: str) -> None:
-    from vestnik.spark.staging import rows_in
-
     what = "pairs" if result == "pairs" else "events"
     click.echo(f"{rows_in(out)} {what}")
     for kind in ("subscription", "event"):
