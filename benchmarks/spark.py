@@ -1,4 +1,4 @@
-"""How fast Spark starts, and events become rows: script/bench spark [--quick] [SECTION ...]
+"""How fast Spark starts, events become rows, and journals a lake: script/bench spark [--quick] [SECTION ...]
 
 Starting is measured in seconds that pass, of processes one after another, ours and plain PySpark's in turn, from the
 first line of Python to the answer of the first query. Rows are measured in CPU seconds of one core, matches in those
@@ -15,6 +15,7 @@ from statistics import median
 
 from benchmarks import spark_match
 from benchmarks.report import Report, Row, measure, run
+from benchmarks.spark_ingest import ingesting
 from vestnik import Event
 from vestnik.journal import Record
 from vestnik.lake.events import events_of
@@ -31,14 +32,15 @@ print(time.perf_counter() - begun)"""
 
 @dataclass(frozen=True)
 class Scale:
-    """How often Spark is started, and how many events become rows."""
+    """How often Spark is started, how many events become rows, and how many are taken in."""
 
     starts: int
     events: int
+    ingested: int
 
 
-FULL = Scale(starts=5, events=200_000)
-QUICK = Scale(starts=1, events=2_000)
+FULL = Scale(starts=5, events=200_000, ingested=1_000_000)
+QUICK = Scale(starts=1, events=2_000, ingested=2_000)
 
 
 class WrongAnswer(Exception):
@@ -96,7 +98,16 @@ def rows(report: Report, scale: Scale) -> None:
         report.add(Row("rows", case, scale.events / timing.median, "events/s", spread=timing.spread))
 
 
-SECTIONS: dict[str, Callable[[Report, Scale], None]] = {"start": starting, "rows": rows, **spark_match.SECTIONS}
+def ingest(report: Report, scale: Scale) -> None:
+    ingesting(report, scale.ingested)
+
+
+SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
+    "start": starting,
+    "rows": rows,
+    "ingest": ingest,
+    **spark_match.SECTIONS,
+}
 
 if __name__ == "__main__":
     run("spark", __doc__ or "", SECTIONS, full=FULL, quick=QUICK)
