@@ -13,7 +13,7 @@ from benchmarks.report import Report, Row
 from vestnik import Event
 from vestnik.journal import Journal, Settings
 from vestnik.journal.folders import put_name
-from vestnik.lake.declared import Column
+from vestnik.lake.manifest import Column
 from vestnik.spark import session
 from vestnik.spark.ingest import ingest
 from vestnik.spark.lake import events as table

@@ -119,7 +119,7 @@ def test_what_is_damaged_or_dropped_is_named(tmp_path: Path) -> None:
     write(one, "b1", [quote(n, "b1") for n in range(30, 90)], segment_size=2_000, retain_size=4_000)
     take_in(lake, [one])
     dropped = [row for row in quarantined(lake) if "dropped" in row["reason"]]
-    assert len(dropped) == 1 and dropped[0]["position"] == 31 and "positions 31 to " in dropped[0]["reason"]
+    assert len(dropped) == 1 and dropped[0]["position"] == 31 and "up to position " in dropped[0]["reason"]
 
 
 def test_a_journal_that_is_another_is_refused(tmp_path: Path) -> None:

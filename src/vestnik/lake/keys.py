@@ -11,13 +11,13 @@ import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-
-from vestnik.model.events import Event
 
 SIZE: Final = 16
 DIGEST: Final = np.dtype(f"S{SIZE}")
@@ -29,9 +29,11 @@ COPY: Final = 1 << 61
 Keys = NDArray[Any]
 
 
-def digests(events: Iterable[Event]) -> bytes:
+def digests(rows: pa.RecordBatch) -> bytes:
     """The keys of events, one behind the other."""
-    texts = [f"{len(event.source)}:{event.source}{event.id}".encode() for event in events]
+    sources, ids = (rows.column(name).cast(pa.binary()).to_pylist() for name in ("source", "id"))
+    heads = {source: b"%d:%b" % (len(source), source) for source in set(sources)}  # where a source ends is clear
+    texts = map(add, map(heads.__getitem__, sources), ids)
     return b"".join([blake2s(text, digest_size=SIZE).digest() for text in texts])
 
 

@@ -67,10 +67,11 @@ def batch_of_page(page: Page, taken_by: str) -> tuple[pa.RecordBatch, list[Unrea
     What the journal has dropped is no part of that: `page.unread` says it, too.
     """
     positions, times, events, unread = columns_of(page)
-    return _taken(events, positions, times, taken_by), [_unreadable(one) for one in unread if not one.dropped]
+    return _taken(events, positions, times, taken_by), [unreadable(one) for one in unread if not one.dropped]
 
 
-def _unreadable(one: Unread) -> Unreadable:
+def unreadable(one: Unread) -> Unreadable:
+    """What cannot be read as a row of the quarantine, at its first position."""
     several = "" if one.first == one.last else f"up to position {one.last}: "
     return Unreadable(one.first, one.time, several + one.reason, one.payload or None)
 

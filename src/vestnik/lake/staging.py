@@ -21,9 +21,8 @@ from vestnik.lake.journals import open_journal
 from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
 from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of
 from vestnik.lake.manifest import Column, DataFile, PlainFile
-from vestnik.lake.rows import Unreadable, batch_of_taken, quarantine_of
-from vestnik.wire.leaves import opened
-from vestnik.wire.messages import Unread
+from vestnik.lake.rows import Unreadable, batch_of_page, quarantine_of, unreadable
+from vestnik.lake.schema import EVENTS
 
 ORDER: Final = [("taken_at", "ascending"), ("taken_by", "ascending"), ("position", "ascending")]
 """Of rows in a file."""
@@ -57,18 +56,18 @@ def stage(part: Part) -> Staged:
     name = f"{part.name}-{os.getpid()}-{os.urandom(4).hex()}"
     batches: list[pa.RecordBatch] = []
     names: list[bytes] = []
-    bad: list[Unread] = []
+    bad: list[Unreadable] = []
     with _no_collecting(), open_journal(part.at) as journal:
         reached = part.after if part.after is not None else -1
         for page in journal.pages(part.after, part.upto):
-            taken, unread = opened(page)
-            batches.append(batch_of_taken(taken, part.broker))
-            names.append(digests([one.event for one in taken]))
-            bad += unread
+            batch, unread = batch_of_page(page, part.broker)
+            batches.append(batch)
+            names.append(digests(batch))
+            bad += [*unread, *(unreadable(one) for one in page.unread if one.dropped)]
             reached = page.after
         if reached < part.upto:
             raise InvalidJournal(part.at, f"ends at position {reached:,}; it went to {part.upto:,} before")
-    table = pa.Table.from_batches(batches, batch_of_taken((), part.broker).schema)
+    table = pa.Table.from_batches(batches, EVENTS)
     keys = np.empty(len(table), STAGED)
     keys["digest"] = np.frombuffer(b"".join(names), DIGEST)
     keys["rank"] = _micros(table, "taken_at") + np.where(_is_own(table), 0, COPY)
@@ -137,14 +136,9 @@ def write_table(path: Path, rows: pa.Table) -> int:
         return file.tell()
 
 
-def _set_aside(part: Part, name: str, bad: Sequence[Unread]) -> Iterator[PlainFile]:
+def _set_aside(part: Part, name: str, bad: Sequence[Unreadable]) -> Iterator[PlainFile]:
     if bad:
         path = f"{QUARANTINE}/{name}.parquet"
-        rows = quarantine_of([_unreadable(one) for one in bad], part.broker)
+        rows = quarantine_of(bad, part.broker)
         write_table(part.lake / path, pa.Table.from_batches([rows]))
         yield PlainFile(path, len(bad))
-
-
-def _unreadable(one: Unread) -> Unreadable:
-    where = "" if one.first == one.last else f"positions {one.first} to {one.last}: "
-    return Unreadable(one.first, one.time, f"{where}{one.reason}", one.payload or None)
