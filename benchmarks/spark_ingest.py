@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -10,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks.report import Report, Row
+from benchmarks.trees import cpu_of_tree
 from vestnik import Event
 from vestnik.journal import Journal, Settings
 from vestnik.journal.folders import put_name
@@ -60,9 +60,9 @@ def ingesting(report: Report, events: int, repeat: int = 3) -> None:
 def _once(
     spark: SparkSession, lake: Path, journals: list[Path], declared: dict[str, dict[str, Column]] | None, truth: int
 ) -> tuple[float, float]:
-    cpu, begun = tree_seconds(), perf_counter()
+    cpu, begun = cpu_of_tree(), perf_counter()
     ingest(spark, journals, lake, declared=declared)
-    taken = tree_seconds() - cpu, perf_counter() - begun
+    taken = cpu_of_tree() - cpu, perf_counter() - begun
     found = table(spark, lake).select("source", "id").distinct().count()
     if not found == table(spark, lake).count() == truth:
         raise WrongAnswer(found, truth)
@@ -83,19 +83,3 @@ def _quote(number: int, broker: str) -> Event:
     data = {"symbol": f"S{number % 500}", "price": number % 9_973 / 100, "volume": number, "exchange": "NYSE"}
     type = "market.quote" if number % 4 else "market.trade"
     return Event(type, data, source=f"feed-{number % 7}", id=f"{number:016x}").stamped(broker, number + 1)
-
-
-def tree_seconds() -> float:
-    """CPU seconds of this process and of all that it started, and they, so far."""
-    fields = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-    ours = {os.getpid()}
-    while more := {pid for pid, stat in fields.items() if int(stat[1]) in ours and pid not in ours}:
-        ours |= more
-    ticks = sum(int(fields[pid][place]) for pid in ours for place in (11, 12, 13, 14))
-    return ticks / os.sysconf("SC_CLK_TCK")
