@@ -16,6 +16,7 @@ from statistics import median
 from benchmarks import spark_match
 from benchmarks.report import Report, Row, measure, run
 from benchmarks.spark_ingest import ingesting
+from benchmarks.spark_source import reading
 from vestnik import Event
 from vestnik.journal import Record
 from vestnik.lake.events import events_of
@@ -102,10 +103,15 @@ def ingest(report: Report, scale: Scale) -> None:
     ingesting(report, scale.ingested)
 
 
+def source(report: Report, scale: Scale) -> None:
+    reading(report, scale.ingested)
+
+
 SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
     "start": starting,
     "rows": rows,
     "ingest": ingest,
+    "source": source,
     **spark_match.SECTIONS,
 }
 

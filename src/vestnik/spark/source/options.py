@@ -19,7 +19,7 @@ from vestnik.spark.source.offsets import EARLIEST, LATEST, Wanted, read_offsets
 CONNECTION: Final = {"token": "token", "tlsCa": "tls_ca", "tlsCert": "tls_cert", "tlsKey": "tls_key"}
 EVENTS_TABLE, UNREAD_TABLE = "events", "unread"
 FAIL, QUARANTINE = "fail", "quarantine"
-PER_PARTITION: Final = 200_000
+PER_PARTITION: Final = 500_000
 
 _COMMON: Final = ("url", *CONNECTION, "timeout")
 READING: Final = (
