@@ -185,6 +185,12 @@ def test_what_is_no_intervals_at_the_same_paths_is_not_joined(spark: SparkSessio
         match(table(spark, []), compiled, plan="join")
 
 
+def test_a_crowd_at_one_key_is_not_joined(spark: SparkSession) -> None:
+    for count, plan in ((250, "join"), (300, "passes")):
+        texts = [f"symbol = 'A' AND price > {n}" for n in range(count)]
+        assert chosen(compile_subscriptions(subscriptions(spark, texts)), "pairs", streaming=False) == plan
+
+
 def test_what_cannot_be_read_is_named_and_the_rest_goes_on(spark: SparkSession) -> None:
     good = [Event("q", {"price": n}, source="s", id=f"g{n}") for n in range(30)]
     rows = batch_of(good).to_pylist()

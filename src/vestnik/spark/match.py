@@ -9,7 +9,8 @@
 package's compiled matcher. Which plan is taken:
 
 - `join`, for pairs of a table whose subscriptions are one shard and all intervals of ranks at the same paths, with a
-  point at one of them (`symbol = 'X' AND price > 10`): workers rank the events, Spark SQL joins the ranks.
+  point at one of them (`symbol = 'X' AND price > 10`), and no more than CROWD on average at the point that an event
+  has: workers rank the events, Spark SQL joins the ranks.
 - `passes`, else, while the shards take no more than ROUND bytes, and for streams: each event goes through all shards.
 - `rounds`, beyond: events are repeated for each ROUND bytes of shards and sent there, and the answers put together.
 
@@ -40,6 +41,8 @@ RESULTS: Final[dict[str, tuple[Callable[..., Any], pa.Schema]]] = {
     "counts": (answers.counts, answers.COUNTS),
 }
 PLANS: Final = ("join", "passes", "rounds")
+CROWD: Final = 256
+"""Subscriptions of one key that a join goes through one by one; the matcher has them sorted by their next test."""
 
 
 def match(
@@ -77,9 +80,10 @@ def chosen(subscriptions: Subscriptions, result: str, *, streaming: bool, room: 
     """The plan that the rule takes."""
     if sum(shard.bytes for shard in subscriptions.shards) > room and not streaming:
         return "rounds"
-    shards = subscriptions.shards
-    if result == "pairs" and not streaming and len(shards) == 1 and shards[0].open().boxes is not None:
-        return "join"
+    if result == "pairs" and not streaming and len(subscriptions.shards) == 1:
+        boxes = subscriptions.shards[0].open().boxes
+        if boxes is not None and boxes.crowd() <= CROWD:
+            return "join"
     return "passes"
 
 

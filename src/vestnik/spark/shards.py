@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from vestnik.errors import FilterError, WrongValue
 from vestnik.matching.batch.compiled import CompiledFilters, compile_filters
+from vestnik.matching.batch.documents import collector_paused
 from vestnik.matching.batch.intervals import RankBoxes, rank_boxes
 from vestnik.matching.batch.mapped import read_mapped, write_mapped
 from vestnik.model.filters import Filter
@@ -107,6 +108,11 @@ def compile_subscriptions(subscriptions: DataFrame, *, most: int = SHARD) -> Sub
 
 def _compile(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The shard of all rows, whose `id` is how many subscriptions are in it, and those that are none."""
+    with collector_paused():
+        yield from _compiled(batches)
+
+
+def _compiled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     ids: list[str] = []
     filters: list[Filter] = []
     for batch in batches:

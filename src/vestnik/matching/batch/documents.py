@@ -63,7 +63,7 @@ class DocumentReader:
         """The columns of documents, a row each; None where some row is no object in one line, or cannot be read."""
         text = b"\n".join(rows)
         try:
-            with _collector_paused():
+            with collector_paused():
                 documents = self._decoder.decode_lines(text)
         except UNREADABLE:
             return None
@@ -92,7 +92,7 @@ class DocumentReader:
     def _decode(self, text: bytes, before: int) -> list[Any]:
         """The documents of `text`, which `before` lines come before; InvalidEvent names the line that is none."""
         try:
-            with _collector_paused():
+            with collector_paused():
                 return self._decoder.decode_lines(text)
         except UNREADABLE:
             self._find_fault(text, before)
@@ -124,8 +124,8 @@ def _check_layout(text: bytes) -> None:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Documents hold no cycles: while a piece of text becomes objects, the collector would walk them in vain."""
+def collector_paused() -> Iterator[None]:
+    """Documents and filters hold no cycles: while text becomes many objects, the collector would walk them in vain."""
     running = gc.isenabled()
     gc.disable()
     try:
