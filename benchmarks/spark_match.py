@@ -153,7 +153,7 @@ def match_pairs(report: Report, _: object) -> None:
     scale = QUICK if report.quick else FULL
     events, _, _ = stocks(scale.events, scale.subscriptions, 1_000)
     wanted = compiled(scale.events, scale.subscriptions, 1_000)
-    plan = chosen(wanted, "pairs", streaming=False)
+    plan = chosen(wanted, streaming=False)
     other = next(one for one in ("join", "passes") if one != plan)
     ours = timed(lambda: run_through(match(events, wanted, plan=plan)), scale.repeat)
     theirs = timed(lambda: run_through(match(events, wanted, plan=other)), scale.repeat)

@@ -33,11 +33,6 @@ class RankBoxes(NamedTuple):
     low: NDArray[np.int32]
     high: NDArray[np.int32]
 
-    def crowd(self) -> float:
-        """How many rows have the key of a row, on average."""
-        _, sizes = np.unique(self.low[:, 0], return_counts=True)
-        return float((sizes * sizes).sum() / sizes.sum()) if len(sizes) else 0.0
-
 
 def rank_boxes(regions: Sequence[Region]) -> RankBoxes | None:
     """The regions in that form; None where some of them have no such form, or there are none."""
