@@ -4,7 +4,8 @@ The laws, in tests/laws, draw thousands; other properties, of one function each,
 examples every time, so that a red test speaks of the change and not of the dice. `VESTNIK_EXAMPLES=20000 script/test`
 goes hunting: that many fresh examples for each.
 
-With several workers, all tests of Spark go to one of them, and first: they share a session, and take long.
+With several workers, all tests of Spark go to one of them, and first: they share a session, and take long. So do the
+studies of the lab: they share what was measured.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a 
 
 HUNT = os.environ.get("VESTNIK_EXAMPLES")
 LAWS = Path(__file__).parent / "laws"
+STUDIES = "tests/lab/test_studies.py"
 SPARK = ("tests/spark/", "tests/test_docs.py::test_python_examples[docs/guide/pipeline.md]")
 
 for profile, examples in (("laws", 2_000), ("plain", 200)):
@@ -42,11 +44,13 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out tests one by one, those of Spark as one."""
+    """Hand out tests one by one, those of Spark and the studies as one."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(STUDIES):
+                return STUDIES
             return "spark" if nodeid.startswith(SPARK) else nodeid
 
     return Scheduling(config, log)
