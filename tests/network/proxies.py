@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from random import Random
 from typing import Self
@@ -15,20 +16,11 @@ from vestnik.wire.messages import Ask, Notify
 LENGTH = 4
 
 
-class LossyProxy:
-    """Carries frames both ways, but each with a notification is lost with probability `loss`; no other ever is.
+class Proxy(ABC):
+    """Takes connections, and carries on its tasks what they say, until it is left."""
 
-    While it is held, it reads nothing from the broker. It counts what it loses, and what clients ask for.
-    """
-
-    def __init__(self, broker: Broker, loss: float, seed: int) -> None:
-        self.loss = loss
-        self.lost = 0
-        self.asked = 0
+    def __init__(self, broker: Broker) -> None:
         self._broker = read_address(broker.address)
-        self._random = Random(seed).random
-        self._open = asyncio.Event()
-        self._open.set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -40,11 +32,34 @@ class LossyProxy:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._leave()
         await self._server.wait_closed()
 
     @property
     def address(self) -> str:
         return str(Address(*self._server.sockets[0].getsockname()))
+
+    @abstractmethod
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None: ...
+
+    def _leave(self) -> None:  # noqa: B027
+        """Let go of what is still open."""
+
+
+class LossyProxy(Proxy):
+    """Carries frames both ways, but each with a notification is lost with probability `loss`; no other ever is.
+
+    While it is held, it reads nothing from the broker. It counts what it loses, and what clients ask for.
+    """
+
+    def __init__(self, broker: Broker, loss: float, seed: int) -> None:
+        self.loss = loss
+        self.lost = 0
+        self.asked = 0
+        super().__init__(broker)
+        self._random = Random(seed).random
+        self._open = asyncio.Event()
+        self._open.set()
 
     def hold(self) -> None:
         self._open.clear()
@@ -78,31 +93,17 @@ class LossyProxy:
             writer.close()
 
 
-class HalfOpen:
+class HalfOpen(Proxy):
     """Carries bytes both ways. When it is cut, who connected sees the end of its connections; the broker does not."""
 
     def __init__(self, broker: Broker) -> None:
-        self._broker = read_address(broker.address)
+        super().__init__(broker)
         self._callers: list[asyncio.StreamWriter] = []
         self._called: list[asyncio.StreamWriter] = []
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    def _leave(self) -> None:
         for writer in (*self._callers, *self._called):
             writer.close()
-        await self._server.wait_closed()
-
-    @property
-    def address(self) -> str:
-        return str(Address(*self._server.sockets[0].getsockname()))
 
     async def cut(self) -> None:
         for task in self._tasks:
