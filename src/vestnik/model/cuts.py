@@ -10,7 +10,8 @@ is just before `s + '\\0'`, its successor. Every line has a least cut, its botto
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from itertools import zip_longest
 from math import ceil, floor, inf
 from typing import Any, TypeAlias, TypeVar
 
@@ -91,10 +92,13 @@ def includes(wide: tuple[Cut, ...], narrow: tuple[Cut, ...]) -> bool:
     return all(_includes_interval(wide, low, high) for low, high in _beyond(wide, narrow))
 
 
-def _beyond(one: tuple[Cut, ...], other: tuple[Cut, ...]) -> Collection[tuple[Cut, Cut | None]]:
+def _beyond(one: tuple[Cut, ...], other: tuple[Cut, ...]) -> list[tuple[Cut, Cut | None]]:
     """The runs of `other` that are no runs of `one`; where they are few, all of them."""
     runs = intervals(other)
-    return runs if len(runs) <= FEW else set(runs).difference(intervals(one))
+    if len(runs) <= FEW:
+        return runs
+    end_of = dict(zip_longest(one[0::2], one[1::2])).get
+    return [(low, high) for low, high in runs if end_of(low, low) != high]
 
 
 def _includes_interval(wide: tuple[Cut, ...], low: Cut, high: Cut | None) -> bool:
@@ -110,10 +114,7 @@ def contains(cuts: tuple[Cut, ...], position: Cut) -> bool:
 
 def intervals(cuts: tuple[Cut, ...]) -> list[tuple[Cut, Cut | None]]:
     """The maximal runs of the set, each as (first cut, last cut or None for unbounded)."""
-    ends: list[Cut | None] = [*cuts[1::2]]
-    if len(cuts) % 2:
-        ends.append(None)
-    return list(zip(cuts[0::2], ends, strict=True))
+    return list(zip_longest(cuts[0::2], cuts[1::2]))
 
 
 def tidy(value: Number) -> Number:

@@ -23,7 +23,7 @@ from vestnik.matching.single.keys import key_of, single_values
 from vestnik.model.boxes import Box
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import DATA, EVENT, Path
-from vestnik.model.values import FLAG_MISSING, MISSING
+from vestnik.model.values import FLAG_MISSING, MISSING, ValueSet
 
 Key: TypeAlias = tuple[Path, Any]
 """A path and a value there, or that there is ANY."""
@@ -42,6 +42,9 @@ NOWHERE: Key = (), None
 
 FEW = 16
 """Members that are all asked: to narrow them down further would cost more."""
+
+MANY = 32
+"""Values that a filter is not kept by one by one: merged filters have hundreds, and change with each that joins."""
 
 REMEMBERED = 4096
 """Filters whose keys are remembered: one that is new at a broker is soon new at others, and for other neighbours."""
@@ -260,6 +263,10 @@ def _asked(box: Box, *, alone: bool) -> tuple[Choice, ...]:
     choices: list[Choice] = []
     for path, values in box.sets:
         if not values.flags & FLAG_MISSING and (alone or path[0] == DATA):
-            singles = single_values(values)
+            singles = None if _is_many(values) else single_values(values)
             choices.append(((path, ANY),) if singles is None else tuple([(path, key) for key in singles]))
     return tuple(choices) or ((ROOT,),)
+
+
+def _is_many(values: ValueSet) -> bool:
+    return len(values.numbers) + len(values.strings.cuts) > 2 * MANY
