@@ -100,7 +100,7 @@ def test_a_signal_at_any_moment_leaves_nothing_behind(tmp_path: Path, moment: st
 
 
 def test_ctrl_c_ends_the_story_with_a_summary(tmp_path: Path) -> None:
-    with demo(tmp_path, "--seconds", "600") as running:
+    with demo(tmp_path, "--seconds", "60") as running:
         until_said(running, "board ")
         running.send_signal(signal.SIGINT)
         rest, _ = running.communicate(timeout=60)
