@@ -343,7 +343,6 @@ async def test_both_ways_give_the_same(tmp_path: Path, monkeypatch: pytest.Monke
         )
     write(tmp_path, events(10, 63))
     damage(segment(tmp_path, 1), 300)
-    monkeypatch.setattr("vestnik.server.store.RECENT", 5)  # what is no event is older than that
     async with broker("b", data=tmp_path) as running:
 
         def compare() -> None:

@@ -11,10 +11,12 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Filter, History, LocalBus, Replay
 from vestnik.client.services import ServiceBus
 from vestnik.errors import InvalidSetting, Unreachable
-from vestnik.server.history import SPARE, Bounds, HistoryStore, Shelf
+from vestnik.journal import Journal
+from vestnik.server.history import KEPT, SPARE, Bounds, HistoryStore, Shelf
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Recall, Taken
+from vestnik.wire.packing import pack
 
 
 def prices(history: History) -> list[float]:
@@ -148,3 +150,15 @@ async def test_the_journal_of_a_history_does_not_grow_for_ever(tmp_path: Path) -
     again.recall(Recall(2, (Filter.all(),), Replay(all=True), after=0), answers.append)
     assert answers[-1].taken == () and answers[-1].after >= answers[-1].upto
     await again.close()
+
+
+async def test_what_is_no_event_in_the_journal_of_a_history_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.append([(KEPT, 1, pack(quote(1))), (KEPT, 2, b"no event"), (KEPT, 3, pack(quote(3)))])
+        journal.sync()
+    store = HistoryStore(Bounds(), tmp_path)
+    assert [event.data["price"] for _, event in store.taken()] == [1, 3]
+    assert "position 2 cannot be read: it holds no event" in caplog.text
+    await store.close()

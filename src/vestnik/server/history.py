@@ -13,14 +13,14 @@ from msgspec import Struct
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
 from vestnik.errors import InvalidSetting
-from vestnik.journal import Entry, GroupCommit, Journal
+from vestnik.journal import Entry, GroupCommit, Journal, Lost
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
 from vestnik.model.times import MICROS
 from vestnik.server.leafing import unseen
 from vestnik.wire.messages import Recall, Recalled, Taken
-from vestnik.wire.packing import pack, unpack
+from vestnik.wire.packing import UNREADABLE, pack, unpack
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -112,7 +112,10 @@ class HistoryStore:
             LOG.warning("%s", self._journal.recovery)
         for record in self._journal.read() if self._journal is not None else ():
             if record.kind == KEPT:
-                self._put(record.time, unpack(record.payload))
+                try:
+                    self._put(record.time, unpack(record.payload))
+                except UNREADABLE as error:
+                    LOG.warning("%s", Lost(record.position, record.position, f"it holds no event: {error}"))
 
     def keep(self, event: Event) -> None:
         """Something has come that is to be kept."""

@@ -98,6 +98,8 @@ class Broker:
             self._trace = TraceFile(settings.trace, settings.name)
             stored = self._trace.complete(stored)
         core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
+        for lost in self._journal.unread if self._journal is not None else ():
+            self._say(f"{settings.data}: {lost}")
         takes_clients = settings.role != "router"
         store = self._history or self._journal or MemoryStore(began)
         self.host = BrokerHost(

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
-from vestnik.journal import Entry, GroupCommit, Journal, Record, Settings
+from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
 from vestnik.wire.messages import Recall, Recalled, Taken
-from vestnik.wire.packing import TAKEN, pack_taken, unpack_taken
+from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
 RETAIN_EVERY: Final = 10.0
@@ -53,6 +53,7 @@ class JournalStore:
         self._waiting: deque[int] = deque()  # the positions before what is
         self._later: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self.unread: list[Lost] = []  # of what was stored last
         self.recoveries = {folder: self._journal.recovery, folder.with_name("held"): self._held.recovery}
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
@@ -78,16 +79,13 @@ class JournalStore:
             self._retain()
 
     def _recent(self) -> Iterator[Append]:
-        for record in self._journal.read(max(0, self._journal.last - RECENT)):
-            if record.kind == TAKEN:
-                client, event = unpack_taken(record.payload)
-                yield Append(client, (event,))
+        for _, client, event in taken_of(self._journal.read(max(0, self._journal.last - RECENT)), self.unread):
+            yield Append(client, (event,))
 
     def taken(self) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were."""
-        for record in self._journal.read(until=self._journal.last):
-            if record.kind == TAKEN:
-                yield record.time, unpack_taken(record.payload)[1]
+        for record, _, event in taken_of(self._journal.read(until=self._journal.last), []):
+            yield record.time, event
 
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
@@ -197,29 +195,40 @@ class _Stored:
         self._after = after
         self._upto = upto
         self._cursor = journal.read(max(after, 0), upto)
+        self._unread: list[Lost] = []
 
     def __iter__(self) -> Iterator[Taken]:
         self._cursor = self._journal.read(max(self._after, 0), self._upto)
-        return _taken(self._cursor)
+        self._unread.clear()
+        for record, _, event in taken_of(self._cursor, self._unread):
+            if event.seq is not None:
+                yield Taken(record.position, record.time, event)
 
     def lost(self) -> str:
         """What was not there when it was read."""
         dropped = 1 if self._after < 0 else 0  # before what is kept there is always something
-        return "; ".join(str(gap) for gap in self._cursor.lost if gap.first > dropped)
+        missing = [gap for gap in self._cursor.lost if gap.first > dropped]
+        return "; ".join(map(str, [*missing, *self._unread]))
 
 
-def _taken(cursor: Iterable[Record]) -> Iterator[Taken]:
-    for record in cursor:
+def taken_of(records: Iterable[Record], unread: list[Lost]) -> Iterator[tuple[Record, str, Event]]:
+    """The events of a journal, with their records and who published them; what should hold one and does not is told."""
+    for record in records:
         if record.kind == TAKEN:
-            event = unpack_taken(record.payload)[1]
-            if event.seq is not None:
-                yield Taken(record.position, record.time, event)
+            try:
+                client, event = unpack_taken(record.payload)
+            except UNREADABLE as error:
+                unread.append(Lost(record.position, record.position, f"it holds no event: {error}"))
+            else:
+                yield record, client, event
 
 
 def _value(record: Record, path: spaces.Path) -> Hashable:
     """What a record is the latest of; None where it is to stay."""
-    event = unpack_taken(record.payload)[1] if record.kind == TAKEN else None
-    return None if event is None or event.seq is None else key_of(event, path)
+    for _, _, event in taken_of([record], []):
+        if event.seq is not None:
+            return key_of(event, path)
+    return None
 
 
 def _entries(what: Append) -> list[Entry]:
