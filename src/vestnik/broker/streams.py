@@ -32,7 +32,8 @@ class _Ids:
 class Acceptance:
     """Gives events their stream and seq, from `first` on, and knows those that a source has published before.
 
-    The last seq of a source is kept for good: others know the stream by it.
+    Others know a stream by its last seq, which must not come again. Of the sources that began first it is forgotten
+    when there are more than STREAMS; one that publishes again goes on above all that were forgotten.
     """
 
     def __init__(self, broker: str, first: int = 1) -> None:
@@ -83,9 +84,17 @@ class Acceptance:
         """Go on from an event that was stored in an earlier life."""
         self.sifted([event])
         self._last[event.source] = max(self._last.get(event.source, self._before), event.seq or 0)
+        self._bound()
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
         source = event.source
         seq = self._last[source] = self._last.get(source, self._before) + 1
+        if len(self._last) > STREAMS:
+            self._bound()
         return event.stamped(self._broker, seq)
+
+    def _bound(self) -> None:
+        while len(self._last) > STREAMS:
+            first = next(iter(self._last))
+            self._before = max(self._before, self._last.pop(first))
