@@ -164,7 +164,7 @@ async def test_only_the_same_life_of_a_neighbour_takes_over_and_only_if_it_knows
 
 
 async def test_a_neighbour_that_is_not_there_gives_way_to_another_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.server.host.ANSWER_WITHIN", 0.05)
+    monkeypatch.setattr("vestnik.server.presence.ANSWER_WITHIN", 0.05)
     async with broker() as b, broker("there", (b,)) as there:
         silent = asyncio.create_task(talk(b.address, said_by("x", 5)))
         await until(lambda: {"x", "there"} <= b.host.core.surroundings.all())
@@ -211,7 +211,7 @@ async def test_strangers_are_told_why_they_are_sent_away(data: bytes, code: str)
 
 
 async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.server.host.HELLO_WITHIN", 0.05)
+    monkeypatch.setattr("vestnik.server.presence.HELLO_WITHIN", 0.05)
     async with broker() as b:
         assert [message.code for message in await talk(b.address) if isinstance(message, Goodbye)] == ["silence"]
         (goodbye,) = await talk(b.address, frame(Hello(VERSION, "x"))[:5])
@@ -219,7 +219,7 @@ async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_who_does_not_answer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.server.host.BEAT", 0.2)
+    monkeypatch.setattr("vestnik.server.presence.BEAT", 0.2)
     async with broker() as b, client(b, "there"):
         said = await talk(b.address, frame(Hello(VERSION, "dead")))
         assert isinstance(said[-1], Goodbye) and said[-1].code == "silence" and Ping() in said

@@ -1,4 +1,4 @@
-"""The connections of a broker: who is at the other end, what they may say, and whether they are still there.
+"""The connections of a broker: who is at the other end, and what they may say.
 
 Whoever connects says Hello first, and is then a client or a neighbour by its name.
 """
@@ -28,6 +28,7 @@ from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.pacing import Pacing
+from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import End
 from vestnik.wire.frames import LARGEST, VERSION
@@ -57,12 +58,6 @@ from vestnik.wire.messages import (
     Welcome,
 )
 
-HELLO_WITHIN = 10.0
-"""Seconds in which whoever connects has to say who it is."""
-BEAT = 15.0
-"""Seconds in which everybody has to be heard from."""
-ANSWER_WITHIN = 2.0
-"""Seconds in which a neighbour has to be heard from when somebody else comes by its name."""
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
 
@@ -109,16 +104,15 @@ class BrokerHost:
         self._loop = asyncio.get_running_loop()
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
-        self._strangers: dict[End, asyncio.TimerHandle] = {}
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
         self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
-        self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._quiet.discard(end))
+        self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._presence.heard(end))
+        self._presence = Presence(
+            self._loop, self._refuse, self._pacing.ahead, beats=lambda: self._pacing.forget(self._ends)
+        )
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
-        self._quiet: set[End] = set()  # who was not heard since the last beat
-        self._doubted: set[End] = set()  # who was not heard since somebody came by its name
-        self._pulse = self._loop.call_later(BEAT, self._beat)
         self.engine.start()
 
     @property
@@ -136,9 +130,9 @@ class BrokerHost:
 
     def close(self) -> None:
         """End all connections, after what was sent is out."""
-        self._pulse.cancel()
+        self._presence.close()
         self.engine.close()
-        for end in [*self._guests, *self._strangers]:
+        for end in [*self._guests, *self._presence.strangers]:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
 
     # --- what the engine wants of the connections ---
@@ -166,17 +160,6 @@ class BrokerHost:
                 reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
                 self._refuse(end, "slow", reason)
 
-    def _beat(self) -> None:
-        """Ask those who were silent whether they are there; who did not answer the last time is not."""
-        self._pulse = self._loop.call_later(BEAT, self._beat)
-        self._pacing.forget(self._ends)
-        for end in [end for end in self._quiet & self._guests.keys() if end not in self._pacing.ahead]:
-            self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
-        self._quiet = set(self._guests)
-        for end in self._guests:
-            end.send(Ping())
-            end.flush()
-
     def admit_by(self, access: Access) -> None:
         """Let others in from now on. Who may do other things than before is sent away, and its sessions end."""
         changed = self._door.admit_by(access)
@@ -196,10 +179,10 @@ class BrokerHost:
 
     def connected(self, end: End) -> None:
         """Somebody has connected, or was connected to. Where too many have not said who they are, the first is left."""
-        if len(self._strangers) >= self._door.limits.strangers:
-            self._refuse(next(iter(self._strangers)), "busy", "there are too many who have not said who they are")
-        reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
-        self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
+        strangers = self._presence.strangers
+        if len(strangers) >= self._door.limits.strangers:
+            self._refuse(strangers[0], "busy", "there are too many who have not said who they are")
+        self._presence.came(end)
 
     async def greet(self, end: End) -> Parting:
         """Introduce this broker to one that it was connected to; when the connection is over, why."""
@@ -214,15 +197,14 @@ class BrokerHost:
             raise
 
     def received(self, end: End, messages: Sequence[Message]) -> None:
-        self._quiet.discard(end)
-        self._doubted.discard(end)
+        self._presence.heard(end)
         self._is_receiving = True
         try:
             for message in messages:
                 guest = self._guests.get(end)
                 if guest is not None:
                     self._heard(end, guest, message)
-                elif end in self._strangers:
+                elif self._presence.is_stranger(end):
                     self._introduced(end, message)
         finally:
             self._is_receiving = False
@@ -231,8 +213,7 @@ class BrokerHost:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
         self._pacing.closed(end)
-        self._doubted.discard(end)
-        self._forget_stranger(end)
+        self._presence.left(end)
         guest = self._guests.pop(end, None)
         if guest is not None:
             self._door.left(guest)
@@ -302,7 +283,7 @@ class BrokerHost:
                 self._refuse(end, "hello", f"the first message is Hello, not {type(message).__name__}")
 
     def _admit(self, end: End, guest: Guest) -> None:
-        self._forget_stranger(end)
+        self._presence.known(end)
         before = self._ends.get(guest.name)
         if before is not None:
             self._refuse(before, "taken-over", f"{guest.name} has connected again")
@@ -332,7 +313,7 @@ class BrokerHost:
         is_taken = guest.is_broker and guest.name in self.core.clients
         if known is not None and before is not None and before.is_broker:
             is_taken = not self._is_known_again(before, guest, hello)
-            self._doubt(known)
+            self._presence.doubt(known)
         if is_taken:
             return Denied("name", f"{guest.name} is connected already")
         if guest.is_broker and hello.routing != self._routing:
@@ -353,23 +334,6 @@ class BrokerHost:
         """Whether it is a neighbour that was here before, and does not know of its link any more."""
         return guest.is_broker and guest.life == before.life != 0 and self.name not in hello.brokers
 
-    def _doubt(self, end: End) -> None:
-        """Somebody else comes by the name of a neighbour: it may have begun anew, or there are two of that name."""
-        if end not in self._doubted:
-            self._doubted.add(end)
-            end.send(Ping())
-            self._touched[end] = None
-            self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
-
-    def _doubted_for_long(self, end: End) -> None:
-        if end in self._doubted:
-            self._refuse(end, "silence", f"nothing was heard for {ANSWER_WITHIN:g} seconds")
-
     def _refuse(self, end: End, code: str, reason: str) -> None:
         end.refuse(code, reason)
         self.closed(end, reason, code)
-
-    def _forget_stranger(self, end: End) -> None:
-        timer = self._strangers.pop(end, None)
-        if timer is not None:
-            timer.cancel()

@@ -1,0 +1,97 @@
+"""Whether those who have connected are still there, and have said who they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Container
+
+from vestnik.transport.ends import End
+from vestnik.wire.messages import Ping
+
+HELLO_WITHIN = 10.0
+"""Seconds in which whoever connects has to say who it is."""
+BEAT = 15.0
+"""Seconds in which everybody has to be heard from."""
+ANSWER_WITHIN = 2.0
+"""Seconds in which a neighbour has to be heard from when somebody else comes by its name."""
+
+
+class Presence:
+    """Sends away who is silent for too long, by `refuse`; not those in `unheard`, who are not listened to.
+
+    `beats` is called at every beat.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        refuse: Callable[[End, str, str], None],
+        unheard: Container[End],
+        beats: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._refuse = refuse
+        self._unheard = unheard
+        self._beats = beats
+        self._strangers: dict[End, asyncio.TimerHandle] = {}
+        self._guests: dict[End, None] = {}
+        self._quiet: set[End] = set()  # who was not heard since the last beat
+        self._doubted: set[End] = set()  # who was not heard since somebody came by its name
+        self._pulse = loop.call_later(BEAT, self._beat)
+
+    @property
+    def strangers(self) -> list[End]:
+        """Who has not said who it is, the first to come first."""
+        return list(self._strangers)
+
+    def is_stranger(self, end: End) -> bool:
+        return end in self._strangers
+
+    def came(self, end: End) -> None:
+        reason = f"nobody said Hello or Welcome for {HELLO_WITHIN:g} seconds"
+        self._strangers[end] = self._loop.call_later(HELLO_WITHIN, self._refuse, end, "silence", reason)
+
+    def known(self, end: End) -> None:
+        """It has said who it is, and was let in."""
+        self._no_stranger(end)
+        self._guests[end] = None
+
+    def heard(self, end: End) -> None:
+        self._quiet.discard(end)
+        self._doubted.discard(end)
+
+    def left(self, end: End) -> None:
+        self._no_stranger(end)
+        self._guests.pop(end, None)
+        self.heard(end)
+
+    def doubt(self, end: End) -> None:
+        """Somebody else comes by its name: it may have begun anew, or there are two of that name."""
+        if end not in self._doubted:
+            self._doubted.add(end)
+            end.send(Ping())
+            end.flush()
+            self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
+
+    def close(self) -> None:
+        self._pulse.cancel()
+
+    def _beat(self) -> None:
+        """Ask those who were silent whether they are there; who did not answer the last time is not."""
+        self._pulse = self._loop.call_later(BEAT, self._beat)
+        self._beats()
+        for end in [end for end in self._quiet if end not in self._unheard]:
+            self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
+        self._quiet = set(self._guests)
+        for end in self._guests:
+            end.send(Ping())
+            end.flush()
+
+    def _doubted_for_long(self, end: End) -> None:
+        if end in self._doubted:
+            self._refuse(end, "silence", f"nothing was heard for {ANSWER_WITHIN:g} seconds")
+
+    def _no_stranger(self, end: End) -> None:
+        timer = self._strangers.pop(end, None)
+        if timer is not None:
+            timer.cancel()
