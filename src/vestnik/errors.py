@@ -29,6 +29,7 @@ VestnikError
 │   └── MissingEvents        events of a journal that are not to be had: whose, the positions, and why
 ├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
 ├── NotStaged                what was to be published is not where it was staged: where, and why
+├── NotDerived               a query that derives events has failed: why
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
@@ -317,6 +318,14 @@ class NotStaged(VestnikError):
         self.path = fspath(path)
         self.reason = reason
         super().__init__(f"{self.path}: {reason}")
+
+
+class NotDerived(VestnikError):
+    """A query that derives events has failed, for `reason`; what it derived before is where it belongs."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"deriving stopped: {reason}")
 
 
 class InvalidLake(VestnikError):

@@ -30,6 +30,7 @@ from vestnik.lake.schema import EVENTS
 from vestnik.spark import answers
 from vestnik.spark.joined import joined
 from vestnik.spark.rounds import in_rounds
+from vestnik.spark.schemas import spark_schema
 from vestnik.spark.shards import ROUND, ShardFile, Subscriptions, compile_subscriptions
 
 if TYPE_CHECKING:
@@ -96,12 +97,6 @@ def looked_at(events: DataFrame, paths: Sequence[tuple[str, ...]]) -> DataFrame:
         raise WrongValue(f"a table of events has the columns {', '.join(REQUIRED)}", f"without {', '.join(missing)}")
     needed = {"source", "id", *(path[0] for path in paths)}
     return events.select(*(name for name in EVENTS.names if name in needed and name in events.columns))
-
-
-def spark_schema(schema: pa.Schema) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema)
 
 
 __all__ = ["ShardFile", "Subscriptions", "chosen", "compile_subscriptions", "match", "unreadable"]

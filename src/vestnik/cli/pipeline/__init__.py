@@ -18,6 +18,7 @@ from vestnik.cli.lazy import LazyGroup
             "vestnik.cli.pipeline.match:command",
             "Find the subscriptions that each of very many events matches.",
         ),
+        "derive": ("vestnik.cli.pipeline.derive:group", "Make new events of old ones: candles, rates, triggers."),
     },
 )
 def group() -> None:
