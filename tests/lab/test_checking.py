@@ -17,13 +17,13 @@ from vestnik.lab.checking_client import observe
 from vestnik.lab.checking_printed import PRINTED, case_1, case_2
 from vestnik.lab.checking_runs import Kind, exact_ratio, measure_runs, printed_rows, rank_rows, ratio
 from vestnik.lab.losses import LAWS, RARE, RATE, STEADY, Law, Weather
-from vestnik.lab.parallel import Bench
+from vestnik.lab.parallel import Bench, Cores
 from vestnik.lab.report import render
 from vestnik.lab.results import Result, write
 from vestnik.lab.statistics import p_value
 from vestnik.session.checking import T0, Adaptive, Checking, Constant, MultiplicativeDecrease
 
-BENCH = Bench(1, lambda share: None)
+BENCH = Bench(Cores(1), lambda share: None)
 DETERMINISTIC = {name: strategy for name, strategy in TABLE_1.items() if name != "random"}
 
 

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 from vestnik.lab.notebook import Notebook, Task, measure
-from vestnik.lab.parallel import Bench
+from vestnik.lab.parallel import Bench, Cores
 from vestnik.lab.routing import Measured, Setting
 
 SETTING = Setting(strategy="covering", advertisements=True)
 
 
 def measured(tasks: list[Task], folder: Path | None = None) -> list[list[Measured]]:
-    return list(measure(tasks, Notebook(folder), Bench(1, lambda share: None)))
+    return list(measure(tasks, Notebook(folder), Bench(Cores(1), lambda share: None)))
 
 
 def test_rows_are_found_in_the_folder(tmp_path: Path) -> None:

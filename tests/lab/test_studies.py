@@ -14,7 +14,7 @@ from vestnik.lab.compare_run import Task as Comparison
 from vestnik.lab.compare_run import measure as compare_one
 from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.overlay import Routing
-from vestnik.lab.parallel import Bench
+from vestnik.lab.parallel import Bench, Cores
 from vestnik.lab.report import render
 from vestnik.lab.results import Claim, Figure, Result, read, write
 from vestnik.lab.routing import Setting
@@ -30,12 +30,12 @@ def silent(share: float) -> None:
 
 @pytest.fixture(scope="module")
 def routing() -> Result:
-    return routing_study.study(routing_study.Size([20], [20, 50], 2, 50, 2, 1), Bench(1, silent))
+    return routing_study.study(routing_study.Size([20], [20, 50], 2, 50, 2, 1), Bench(Cores(1), silent))
 
 
 @pytest.fixture(scope="module")
 def compared() -> Result:
-    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "medical"], Bench(1, silent))
+    return compare.study(compare.Size(8, 4, 2, 20, 4), ["stock", "medical"], Bench(Cores(1), silent))
 
 
 def test_every_claim_on_routing_is_judged(routing: Result) -> None:
@@ -64,8 +64,8 @@ def test_cells_are_judged_all_at_once(routing: Result) -> None:
 def test_what_was_measured_before_is_judged_too(tmp_path: Path) -> None:
     """More loads and seeds of one strategy than of the others."""
     more = Task(Setting(strategy="identity", advertisements=True, form="interval"), [20, 30], 3, 1)
-    list(measure([more], Notebook(tmp_path), Bench(1, silent)))
-    found = routing_study.study(routing_study.Size([20], [20], 2, 20, 1, 1), Bench(1, silent, tmp_path))
+    list(measure([more], Notebook(tmp_path), Bench(Cores(1), silent)))
+    found = routing_study.study(routing_study.Size([20], [20], 2, 20, 1, 1), Bench(Cores(1), silent, tmp_path))
     kind = "identity", True, "interval"
     rows = found.tables["routing"]
     identity = [row for row in rows if (row["strategy"], row["advertisements"], row["form"]) == kind]

@@ -13,7 +13,7 @@ from vestnik.broker.effects import Append, Effect, Send
 from vestnik.lab.checking import TABLE_1, Step, walk
 from vestnik.lab.losses import RARE, STEADY, Weather
 from vestnik.lab.overlay import Routing
-from vestnik.lab.parallel import Bench, each
+from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Row
 from vestnik.lab.statistics import estimate, p_value
 from vestnik.model.events import Event
@@ -142,7 +142,7 @@ COMPARED = ("checks", "found", "wait")
 
 def measure_clients(runs: int, bench: Bench) -> list[Row]:
     """The client under each strategy of table 1, and the model with the same losses beside it."""
-    return list(each(_beside, [(where, name, runs) for where in SITUATIONS for name in TABLE_1], bench))
+    return done(_beside, [(where, name, runs) for where in SITUATIONS for name in TABLE_1], bench)
 
 
 def _beside(task: tuple[Situation, str, int]) -> Row:

@@ -47,7 +47,7 @@ def measure_runs(kinds: Sequence[Kind], count: int, bench: Bench) -> Runs:
     tasks = [(kind, piece) for kind in kinds for piece in pieces]
     found: Runs = {kind: [] for kind in kinds}
     for (kind, _), runs in zip(tasks, each(_some, tasks, bench), strict=True):
-        found[kind] += runs
+        found[kind] += runs or []
     return found
 
 

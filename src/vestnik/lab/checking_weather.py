@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from vestnik.lab.checking import TABLE_1, walk
 from vestnik.lab.losses import CONTRAST, RARE, STEADY, Weather
-from vestnik.lab.parallel import Bench, each
+from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Row
 from vestnik.lab.statistics import WIDE, estimate
 from vestnik.session.checking import Adaptive, Checking, Constant, MultiplicativeDecrease, RandomInterval
@@ -62,7 +62,7 @@ def measure_curves(runs: int, cycles: int, bench: Bench) -> list[Row]:
         for name, members in CURVES.items()
         for parameter, checking in members
     ]
-    return list(each(_curve, tasks, bench))
+    return done(_curve, tasks, bench)
 
 
 def _curve(task: tuple[Weather, str, float, Checking, int, int]) -> Row:
@@ -95,7 +95,7 @@ def _means(found: list[Sample]) -> Row:
 def measure_storms(runs: int, cycles: int, bench: Bench) -> list[Row]:
     """Each strategy of table 1 in each weather, with a constant interval of the same mean beside it."""
     names = [name for name in TABLE_1 if name != "constant"]
-    return list(each(_storms, [(weather, name, runs, cycles) for weather in STORMS for name in names], bench))
+    return done(_storms, [(weather, name, runs, cycles) for weather in STORMS for name in names], bench)
 
 
 def _storms(task: tuple[Weather, str, int, int]) -> Row:

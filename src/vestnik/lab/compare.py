@@ -12,7 +12,7 @@ from vestnik.lab.compare_claims import judge
 from vestnik.lab.compare_run import Compared, Task, measure
 from vestnik.lab.figures import COLOURS, WIDTHS, figure, log_log
 from vestnik.lab.overlay import Routing
-from vestnik.lab.parallel import Bench, each
+from vestnik.lab.parallel import Bench, done
 from vestnik.lab.plays import WORKLOADS
 from vestnik.lab.plays import Size as Size
 from vestnik.lab.results import Figure, Result, Row
@@ -36,7 +36,7 @@ def study(size: Size, workloads: list[str], bench: Bench) -> Result:
         for strategy in known_strategies()
         for ads in (False, True)
     ]
-    rows = list(with_break_even(list(each(measure, tasks, bench))))
+    rows = list(with_break_even(done(measure, tasks, bench)))
     return Result(
         name="compare",
         title="All strategies on the same subscriptions and publications",

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from vestnik.lab.figures import COLOURS, figure
 from vestnik.lab.leases import STRATEGIES, Overhead, Recovery, overhead, recover
-from vestnik.lab.parallel import Bench, each
+from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Claim, Figure, Result
 
-Task: TypeAlias = "partial[Recovery] | partial[Overhead]"
+
+class Corrupted(NamedTuple):
+    """A network that has to recover."""
+
+    strategy: str
+    advertisements: bool
+    seed: int
+    most_brokers: int
+
+
+class Renewing(NamedTuple):
+    """A network in order whose clients renew; the lease is `factor` times its bound."""
+
+    strategy: str
+    factor: float
+    seed: int
 
 
 class Size(NamedTuple):
@@ -32,9 +45,10 @@ FULL = Size(63, 50, (1.2, 1.5, 2.0, 4.0, 8.0), 5)
 
 def run(full: bool, bench: Bench) -> Result:
     size = FULL if full else REDUCED
-    found = list(each(_measure, list(_tasks(size)), bench))
-    recoveries = [row for row in found if isinstance(row, Recovery)]
-    costs = [row for row in found if isinstance(row, Overhead)]
+    corrupted = product(STRATEGIES, (False, True), range(size.states), [size.most_brokers])
+    recoveries = done(_recover, [Corrupted(*one) for one in corrupted], bench.part(0.0, 0.9))
+    renewing = product(STRATEGIES, size.leases, range(size.seeds))
+    costs = done(_overhead, [Renewing(*one) for one in renewing], bench.part(0.9, 1.0))
     return Result(
         name="leases",
         title="Leases: how long a network takes to recover from anything, and what renewals cost",
@@ -73,15 +87,12 @@ def draw(result: Result, folder: Path) -> None:
         panel.legend(fontsize=8, frameon=False)
 
 
-def _tasks(size: Size) -> Iterator[Task]:
-    for strategy, ads, seed in product(STRATEGIES, (False, True), range(size.states)):
-        yield partial(recover, strategy, seed, advertisements=ads, most_brokers=size.most_brokers)
-    for strategy, factor, seed in product(STRATEGIES, size.leases, range(size.seeds)):
-        yield partial(overhead, strategy, factor, seed)
+def _recover(task: Corrupted) -> Recovery:
+    return recover(task.strategy, task.seed, advertisements=task.advertisements, most_brokers=task.most_brokers)
 
 
-def _measure(task: Task) -> Recovery | Overhead:
-    return task()
+def _overhead(task: Renewing) -> Overhead:
+    return overhead(*task)
 
 
 def _printed(recoveries: list[Recovery]) -> Claim:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -58,20 +59,21 @@ class Notebook:
         return iter(self._rows.values())
 
     def of(self, task: Task) -> list[Measured]:
-        return [self._rows[key] for key in task.keys]
+        return [self._rows[key] for key in task.keys if key in self._rows]
 
     def missing(self, task: Task) -> Task:
         """What of a task is still to be done. A network can be measured at some loads and grow past others."""
         return task._replace(loads=[key[-1] for key in task.keys if key not in self._rows])
 
 
-def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Iterator[list[Measured]]:
-    """The rows of each task, in their order. What is not in the notebook is measured and put there."""
+def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generator[list[Measured], None, None]:
+    """The rows of each task, in their order; none of one that failed. What is not in the notebook is put there."""
     todo = [notebook.missing(task) for task in tasks]
-    outcomes = each(_grown, [left for left in todo if left.loads], bench)
+    outcomes = each(_grown, [left for left in todo if left.loads], replace(bench, folder=None))
     for task, left in zip(tasks, todo, strict=True):
         if left.loads:
-            notebook.add(next(outcomes))
+            rows = next(outcomes)
+            notebook.add(rows or [])
         yield notebook.of(task)
 
 

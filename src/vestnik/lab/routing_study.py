@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from vestnik.lab import churn, routing_claims, routing_conclusions, routing_variants, selection
 from vestnik.lab.notebook import Notebook, Task, measure
-from vestnik.lab.parallel import Bench, each
+from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Figure, Result
 from vestnik.lab.routing import FORMS, Measured, Setting
 from vestnik.lab.routing_evidence import STRATEGIES, Evidence
@@ -45,8 +45,8 @@ def study(size: Size, bench: Bench) -> Result:
     main, variants = list(_main(size)), list(_variants(size))
     other = list(chain(*list(measure([*main, *variants], notebook, bench.part(0.0, 0.9)))[len(main) :]))
     rows = sorted((row for row in notebook if _is_main(row, size)), key=_place)
-    churned = list(each(churn.churn, list(_churns(size)), bench.part(0.9, 0.95)))
-    selected = list(each(select, list(_selections(size)), bench.part(0.95, 1.0)))
+    churned = done(churn.churn, list(_churns(size)), bench.part(0.9, 0.95))
+    selected = done(select, list(_selections(size)), bench.part(0.95, 1.0))
     evidence, of_variants = Evidence(rows), Variants(other)
     return Result(
         name="routing",

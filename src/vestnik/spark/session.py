@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy")
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 LOOPBACK: Final = "127.0.0.1"
+MASTER: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|spark://\S+:\d+|k8s://\S+|yarn")
 
 ALWAYS: Final = {
     "spark.ui.enabled": "false",
@@ -48,6 +50,8 @@ def session(
 
     MissingExtra or MissingJava, before anything is started, where something is missing.
     """
+    if master is not None and not MASTER.fullmatch(master):
+        raise WrongValue("Spark runs at a master such as local[2] or spark://HOST:PORT", master)
     if missing := [module for module in MODULES if find_spec(module) is None]:
         raise MissingExtra(f"Spark ({', '.join(missing)})", "spark")
     for setting in conf:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,31 @@ import click
 from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.progress import share_progress
-from vestnik.lab.experiments import find
+from vestnik.lab.experiments import Experiment, find
 from vestnik.lab.notebook import Notebook, Task, measure
-from vestnik.lab.parallel import Bench
+from vestnik.lab.parallel import Bench, Cores, Pool
 from vestnik.lab.results import Result, write
 from vestnik.lab.routing import Measured, Setting, check_loads
 from vestnik.lab.statistics import estimate, number
 
 OF_ONE = "advertisements form subscriptions seeds operations tolerance locality zipf producers".split()
 """The options that mean something for one strategy only."""
+SOME_FAILED = 1
+REPORTED = 10
+"""Cells that failed and are named on standard error."""
+INCOMPLETE = "Too many cells failed for a verdict"
 WIDTHS = (14, 24, 12, 20, 20, 12)
 """Of the columns of what is printed for people."""
 
 
-@click.command("run", epilog="Exit codes: 0 done; 2 there is no such experiment, or a setting is wrong.")
+@click.command(
+    "run", epilog="Exit codes: 0 done; 1 some cells failed; 2 there is no such experiment, or a setting is wrong."
+)
 @click.argument("name")
 @click.option("--out", metavar="DIR", help="Write everything to this folder, and go on from what is there.")
 @click.option("--full", is_flag=True, help="The large experiment, instead of one that takes less than a minute.")
 @click.option("--jobs", type=click.IntRange(1), help="How many cores to use.  [default: all]")
+@click.option("--spark", "master", metavar="MASTER", help="Run on Spark: local[2], or spark://HOST:PORT.")
 @click.option("--json", "as_json", is_flag=True, help="Print each row as a JSON object.")
 @click.option("--strategy", help="routing: measure this strategy alone.")
 @click.option("--advertisements", is_flag=True, help="routing, with --strategy: with advertisements.")
@@ -57,6 +65,7 @@ def command(
     out: str | None,
     full: bool,
     jobs: int | None,
+    master: str | None,
     as_json: bool,
     strategy: str | None,
     subscriptions: str,
@@ -66,25 +75,65 @@ def command(
 ) -> None:
     """Run the experiment NAME and print what becomes of each claim of the paper.
 
-    With --strategy the experiment routing measures one strategy alone, and prints what it measures.
+    With --strategy the experiment routing measures one strategy alone, and prints what it measures. A cell that fails
+    is a row of the table NAME-failed; the others go on. Run again with the same --out, it does what is not done.
     """
     try:
         experiment = find(name)
     except ValueError as error:
         raise Refused(str(error)) from None
     folder = None if out is None else Path(out)
-    with share_progress(strategy or name) as advance:
-        bench = Bench(jobs or os.cpu_count() or 1, advance, folder)
-        if strategy is not None:
-            _check_alone(name, full)
-            _measure(_setting(strategy, setting), _loads(subscriptions), seeds, operations, bench, as_json)
-            return
+    if master is not None and jobs is not None:
+        raise Refused("--jobs is for this machine: how many cores Spark uses is said in its --spark, such as local[2]")
+    alone: tuple[Setting, list[int]] | None = None
+    if strategy is None:
         _check_whole(ctx)
+    else:
+        _check_alone(name, full)
+        alone = _setting(strategy, setting), _loads(subscriptions)
+    with _pool(master, jobs) as pool, share_progress(strategy or name) as advance:
+        bench = Bench(pool, advance, folder)
+        if alone is not None:
+            _measure(*alone, seeds, operations, bench, as_json)
+        else:
+            _run(experiment, full, bench, as_json)
+    for failed in bench.failed[:REPORTED]:
+        click.echo(f"vestnik: {failed.of} failed for {failed.task}: {failed.error}", err=True)
+    ctx.exit(SOME_FAILED if bench.failed else 0)
+
+
+@contextmanager
+def _pool(master: str | None, jobs: int | None) -> Iterator[Pool]:
+    if master is None:
+        yield Cores(jobs or os.cpu_count() or 1)
+        return
+    from vestnik.spark.session import session
+    from vestnik.spark.sweep import Sweep
+
+    spark = session(master, "vestnik lab")
+    try:
+        yield Sweep(spark)
+    finally:
+        spark.stop()
+
+
+def _run(experiment: Experiment, full: bool, bench: Bench, as_json: bool) -> None:
+    try:
         result = experiment.run(full, bench)
-    if folder is not None:
-        for path in write(result, folder, experiment.draw):
+    except Exception:
+        if not bench.failed:
+            raise
+        result = Result(name=experiment.name, title=INCOMPLETE, settings={}, tables={}, claims=[], figures=[])
+    if bench.failed:
+        result.tables[f"{experiment.name}-failed"] = [one._asdict() for one in bench.failed]
+    if bench.folder is not None:
+        for path in write(result, bench.folder, experiment.draw if result.figures else _nothing):
             click.echo(f"written: {path}", err=True)
     _print(result, as_json)
+
+
+def _nothing(result: Result, folder: Path) -> None:
+    """There are no figures to be drawn."""
 
 
 def _check_alone(name: str, full: bool) -> None:
@@ -137,6 +186,8 @@ def _table(rows: list[Measured], loads: list[int]) -> Iterator[str]:
     yield "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
     for load in loads:
         here = [row for row in rows if row.subscriptions == load]
+        if not here:
+            continue
         entries = estimate([row.entries for row in here])
         told = estimate([row.admin_subscribe for row in here])
         ended = estimate([row.admin_unsubscribe for row in here])
