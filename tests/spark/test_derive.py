@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,6 +220,21 @@ def test_a_checkpoint_goes_on_and_what_is_late_is_counted(command: Any, spark: S
     assert found_in(spark.read.parquet(str(tmp_path / "out"))) == wanted
     other = command(*given[:-4], "--out", tmp_path / "out", "--checkpoint", tmp_path / "checkpoint", "--filter", "TRUE")
     assert other.exit_code == 2 and 'another run: filter was null and is "TRUE"' in other.stderr
+
+
+def test_the_example_matches_derives_and_publishes_back(tmp_path: Path) -> None:
+    script = Path(__file__).parent.parent.parent / "examples" / "spark_derive.py"
+    with running(tmp_path / "b") as url:
+        done = subprocess.run([sys.executable, str(script), url], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "ACME opened at 100.0, was 101.0 at most and 99.0 at least, and closed at 99.0",
+        "ACME rose from 99.0 to 107.0",
+        "INIT opened at 31.0, was 31.0 at most and 30.0 at least, and closed at 30.0",
+        "ann would receive ACME-3",
+        "ann would receive ACME-4",
+        "bob would receive INIT-3",
+    ]
 
 
 TO = ("--to", "vestnik://127.0.0.1:1")
