@@ -288,6 +288,13 @@ def test_safety_from_some_moment_on() -> None:
     assert check_trace(with_last(handed(8.0, ONE, 3)), since=7.5)
 
 
+def test_what_is_due_before_it_expires_is_due_however_late_the_next_record_is() -> None:
+    missed: list[AnyRecord] = [SUBSCRIBED, Published(2.0, "p", MORTAL), Detached(9.0, "q", "b")]
+    (violation,) = check_trace(missed, settling=0.5)
+    assert (violation.rule, violation.records) == ("liveness", tuple(missed[:2]))
+    assert check_trace(missed, settling=1.0) == []
+
+
 def test_events_that_expire_or_wait() -> None:
     begin: list[AnyRecord] = [SUBSCRIBED, Settled(1.0)]
     assert check_trace([*begin, Published(2.0, "p", event(1, expires=3_000_000)), Settled(4.0)]) == []
@@ -342,8 +349,9 @@ def test_what_was_sent_in_time_may_arrive_later() -> None:
     sent = Sent(2.5, "b", "c", "Notify", (("p", "e1"),))
     assert check_trace([*begin, handed(4.0, MORTAL, 1)]) == []
     assert check_trace([*begin, handed(4.0, MORTAL, 1)], settling=1.0) == []
-    assert [v.rule for v in check_trace([*begin, handed(4.0, MORTAL, 1)], settling=0.5)] == ["timely"]
-    assert check_trace([*begin, sent, handed(4.0, MORTAL, 1)], settling=0.5) == []
+    late = [v.rule for v in check_trace([*begin, handed(4.0, MORTAL, 1)], settling=0.5)]
+    assert late == ["timely", "liveness"]
+    assert [v.rule for v in check_trace([*begin, sent, handed(4.0, MORTAL, 1)], settling=0.5)] == ["liveness"]
     assert check_trace([*begin, Sent(3.5, "b", "d", "Forward", (("p", "e1"),))]) == []
 
 

@@ -22,6 +22,8 @@ VERSION: Final = 1
 KINDS: Final = {kind.__name__: kind for kind in get_args(AnyRecord)}
 EVENTFUL: Final = frozenset({kind for kind in KINDS.values() if "event" in kind.__struct_fields__})
 MARK: Final = b'{"vestnik":'
+REMEMBERED: Final = 50_000
+"""Of so many values a reader knows how they are written."""
 ReadValue: TypeAlias = Callable[[type, Any], object]
 
 
@@ -35,13 +37,6 @@ class End(NamedTuple):
     """All that happened is in the trace, since whoever wrote it says so; or it is `cut` off."""
 
     cut: bool = False
-
-
-class Line(NamedTuple):
-    """A line of a file by its number, from 1."""
-
-    number: int
-    text: bytes
 
 
 def to_lines(records: Iterable[AnyRecord]) -> Iterator[bytes]:
@@ -72,43 +67,64 @@ def from_lines(lines: Iterable[bytes], name: str = "trace") -> Iterator[AnyRecor
 
 
 def parts(lines: Iterable[bytes], name: str = "trace") -> Iterator[Begin | End | AnyRecord]:
-    """The traces in the lines of a file, each with its beginning and its end.
+    """The traces in the lines of a file, each with its beginning and its end; there is one at least.
 
     Half a line at the end of a broker's trace is what it was about to write when it was killed.
     """
-    for header, body, ended in _traces(lines):
-        begun = _header(header, name)
-        yield begun
-        yield from _records(body, name, may_be_cut=bool(begun.node) and not ended)
-        yield End(cut=not ended)
-
-
-def _traces(lines: Iterable[bytes]) -> Iterator[tuple[Line, list[Line], bool]]:
-    """The lines of each trace: its header, its records, and whether it has an end. There is one at least."""
-    header: Line | None = None
-    body: list[Line] = []
-    found = 0
-    for line in (Line(number, text) for number, text in enumerate(lines, 1) if text.strip()):
-        if header is not None and not line.text.startswith(MARK):
-            body.append(line)
+    begun: Begin | None = None
+    wrong: InvalidTrace | None = None  # in the line before
+    reader = Reader()
+    found = False
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
             continue
-        ended = header is not None and _is_end(line.text)
-        if header is not None:
-            yield header, body, ended
-        header, body = None if ended else line, []
-        found += 1
-    if header is not None or not found:
-        yield header or Line(1, b""), body, False
+        if begun is not None and not text.startswith(MARK):
+            if wrong is not None:
+                raise wrong
+            try:
+                yield reader.read(text)
+            except (InvalidEvent, FilterError, msgspec.ValidationError) as error:
+                wrong = InvalidTrace(name, number, str(error))
+            continue
+        ended = begun is not None and _is_end(text)
+        if begun is not None:
+            yield _ended(begun, wrong, ended=ended)
+        begun, wrong, found = None if ended else _header(number, text, name), None, True
+        if begun is not None:
+            yield begun
+    if begun is not None:
+        yield _ended(begun, wrong, ended=False)
+    elif not found:
+        _header(1, b"", name)
 
 
-def _records(lines: list[Line], name: str, *, may_be_cut: bool) -> Iterator[AnyRecord]:
-    values = _Values()
-    for place, (number, text) in enumerate(lines, 1):
+def _ended(begun: Begin, wrong: InvalidTrace | None, *, ended: bool) -> End:
+    if wrong is not None and (ended or not begun.node):
+        raise wrong
+    return End(cut=not ended)
+
+
+class Reader:
+    """Reads records. What is written alike is read once: an event is in a trace as often as it is handed over."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, object] = {}
+
+    def read(self, text: bytes | str) -> AnyRecord:
+        """The record on a line."""
+        return _record(read_json(text), self._value)
+
+    def _value(self, kind: type, data: Any) -> object:
         try:
-            yield _record(read_json(text), values.read)
-        except (InvalidEvent, FilterError, msgspec.ValidationError) as error:
-            if not (may_be_cut and place == len(lines)):
-                raise InvalidTrace(name, number, str(error)) from None
+            written = msgspec.json.encode(data)
+        except OverflowError:  # an integer beyond 64 bits
+            return _value(kind, data)
+        value = self._known.get(written)
+        if value is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            value = self._known[written] = _value(kind, data)
+        return value
 
 
 def to_plain(record: AnyRecord) -> Any:
@@ -130,23 +146,6 @@ def _record(data: Any, read: ReadValue) -> AnyRecord:
     return msgspec.convert(data, kind or AnyRecord, dec_hook=read)  # type: ignore[no-any-return]
 
 
-class _Values:
-    """Reads what is written alike once: an event is in a trace as often as it is handed over."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, object] = {}
-
-    def read(self, kind: type, data: Any) -> object:
-        try:
-            written = msgspec.json.encode(data)
-        except OverflowError:  # an integer beyond 64 bits
-            return _value(kind, data)
-        value = self._known.get(written)
-        if value is None:
-            value = self._known[written] = _value(kind, data)
-        return value
-
-
 def _is_end(line: bytes) -> bool:
     try:
         found = read_json(line)
@@ -155,8 +154,7 @@ def _is_end(line: bytes) -> bool:
     return isinstance(found, dict) and found.get("end") is True
 
 
-def _header(line: Line, name: str) -> Begin:
-    number, text = line
+def _header(number: int, text: bytes, name: str) -> Begin:
     try:
         found = read_json(text)
     except InvalidEvent as error:

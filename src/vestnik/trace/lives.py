@@ -43,31 +43,67 @@ def read_lives(lines: Iterable[bytes], name: str = "trace") -> Iterator[Life]:
 
 def together(lives: Iterable[Life]) -> list[AnyRecord]:
     """All records in the order of time. With a broker's life ends what its clients had there."""
-    closed = [[*life.records, *_endings(life)] if life.node else life.records for life in lives]
-    return list(merge(*closed, key=attrgetter("at")))
+    return list(merge(*map(_closed, lives), key=attrgetter("at")))
 
 
-def _endings(life: Life) -> Iterator[AnyRecord]:
-    """What follows from the end of a broker that recorded these."""
-    there: dict[str, AnyRecord] = {}
-    wanted: dict[tuple[str, str], AnyRecord] = {}
-    offered: dict[tuple[str, str], AnyRecord] = {}
-    for record in life.records:
+def timed(parts: Iterable[Begin | End | AnyRecord]) -> Iterator[tuple[Begin, float, AnyRecord | End]]:
+    """The same one by one: records, with those that follow from the ends of lives, and the ends.
+
+    Each comes with its life and its clock, the latest time so far of that life. Put together, records are in the order
+    of their clocks; of those that are equal, in the order of files, and within a file of lines.
+    """
+    begun, holdings, clock = Begin(), Holdings(), float("-inf")
+    for part in parts:
+        match part:
+            case Begin():
+                begun, holdings, clock = part, Holdings(), float("-inf")
+            case End():
+                endings = holdings.endings(begun.node) if begun.node else ()
+                yield from ((begun, max(clock, record.at), record) for record in endings)
+                yield begun, clock, part
+            case _:
+                clock = max(clock, part.at)
+                holdings.note(part)
+                yield begun, clock, part
+
+
+class Holdings:
+    """What the clients of a broker have there, of what it recorded."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._there: dict[str, None] = {}
+        self._wanted: dict[tuple[str, str], None] = {}
+        self._offered: dict[tuple[str, str], None] = {}
+
+    def note(self, record: AnyRecord) -> None:
+        self._at = record.at
         match record:
             case Attached(client=client):
-                there[client] = record
+                self._there[client] = None
             case Detached(client=client):
-                there.pop(client, None)
+                self._there.pop(client, None)
             case Subscribed(client=client, name=name):
-                wanted[client, name] = record
+                self._wanted[client, name] = None
             case Unsubscribed(client=client, name=name):
-                wanted.pop((client, name), None)
+                self._wanted.pop((client, name), None)
             case Advertised(client=client, name=name):
-                offered[client, name] = record
+                self._offered[client, name] = None
             case Unadvertised(client=client, name=name):
-                offered.pop((client, name), None)
-    at = life.records[-1].at if life.records else 0.0
-    yield Crashed(at, life.node)
-    yield from [Detached(at, client, life.node) for client in there]
-    yield from [Unsubscribed(at, *key) for key in wanted]
-    yield from [Unadvertised(at, *key) for key in offered]
+                self._offered.pop((client, name), None)
+
+    def endings(self, node: str) -> Iterator[AnyRecord]:
+        """What follows from the end of the broker."""
+        yield Crashed(self._at, node)
+        yield from [Detached(self._at, client, node) for client in self._there]
+        yield from [Unsubscribed(self._at, *key) for key in self._wanted]
+        yield from [Unadvertised(self._at, *key) for key in self._offered]
+
+
+def _closed(life: Life) -> Iterable[AnyRecord]:
+    if not life.node:
+        return life.records
+    holdings = Holdings()
+    for record in life.records:
+        holdings.note(record)
+    return [*life.records, *holdings.endings(life.node)]

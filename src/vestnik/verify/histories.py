@@ -50,14 +50,26 @@ class Span(NamedTuple):
     lingers: bool = False  # counts until its end has settled
 
 
+class Settlement(NamedTuple):
+    """By record `number` and the time `at` something had settled; `shown` says so, unless it is the time that does."""
+
+    number: int
+    at: float
+    shown: AnyRecord | None = None
+
+
 START: Final = attrgetter("start")
 
 
 class History:
     """A trace. Records go by their number, from 0; `len(records)` stands for what is not in it any more."""
 
-    def __init__(self, records: Sequence[AnyRecord], settling: float | None = None) -> None:
+    def __init__(
+        self, records: Sequence[AnyRecord], settling: float | None = None, clocks: Sequence[float] | None = None
+    ) -> None:
+        """Of a slice of a trace, `clocks` are the latest times by each record in all of the trace."""
         self.records = records
+        self.clocks = list(accumulate((record.at for record in records), max)) if clocks is None else clocks
         self.subscriptions = _spans(records, Subscribed, Unsubscribed)
         self.advertisements = _spans(records, Advertised, Unadvertised)
         self._subscriptions = _by_name(self.subscriptions)
@@ -69,15 +81,20 @@ class History:
                 self._connections.setdefault(record.client, []).append(number)
         self._settling = settling
         self._settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
-        self._times = list(accumulate((record.at for record in records), max))
 
     def settles(self, number: int, at: float = float("-inf")) -> int:
         """The first record by which what happened at record `number`, or is to happen after it at `at`, has settled."""
-        at = max(self._times[number], at)
-        number = max(number, bisect_left(self._times, at) - 1)
+        return self.settlement(number, at).number
+
+    def settlement(self, number: int, at: float = float("-inf")) -> Settlement:
+        at = max(self.clocks[number], at)
+        number = max(number, bisect_left(self.clocks, at) - 1)
         later = bisect_right(self._settled, number)
         settled = self._settled[later] if later < len(self._settled) else len(self.records)
-        return settled if self._settling is None else min(settled, bisect_right(self._times, at + self._settling))
+        until = float("inf") if self._settling is None else at + self._settling
+        if settled < len(self.records) and self.clocks[settled] <= until:
+            return Settlement(settled, self.records[settled].at, self.records[settled])
+        return Settlement(bisect_right(self.clocks, until), until)
 
     def over(self, span: Span) -> int:
         """The record from which on nothing that comes of a span can be on its way any more."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from vestnik.model.times import MICROS
 from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published, Vanished
 from vestnik.verify.connections import disturbs
-from vestnik.verify.histories import History, Span, key_of
+from vestnik.verify.histories import History, Settlement, Span, key_of
 from vestnik.verify.presence import movements
 from vestnik.verify.publications import offered, wanted
 from vestnik.verify.safety import ALWAYS
@@ -86,12 +86,15 @@ def _key(history: History, claim: Claim) -> tuple[str, ...]:
 
 def _due(history: History, number: int, record: Published) -> int | None:
     """The record before which an event is to be handed over; None where it need not."""
-    event = record.event
-    due = history.settles(number, ALWAYS if event.not_before is None else event.not_before / MICROS)
-    if due == len(history.records):
-        return None
-    expired = event.expires is not None and event.expires / MICROS <= history.records[due].at
-    return None if expired else due
+    settled = _settlement(history, number, record)
+    expires = record.event.expires
+    expired = expires is not None and expires / MICROS <= settled.at
+    return None if expired or settled.number == len(history.records) else settled.number
+
+
+def _settlement(history: History, number: int, record: Published) -> Settlement:
+    held = record.event.not_before
+    return history.settlement(number, ALWAYS if held is None else held / MICROS)
 
 
 def _is_bound(history: History, moves: dict[NodeId, list[int]], claim: Claim) -> bool:
@@ -139,7 +142,7 @@ def _fates(history: History, events: set[tuple[str, ...]]) -> dict[tuple[str, ..
 
 
 def _violation(history: History, claim: Claim, fates: dict[tuple[str, ...], list[int]]) -> Violation:
-    span, number, due = claim
+    span, number, _ = claim
     key = _key(history, claim)
     published = history.records[number]
     assert isinstance(published, Published)
@@ -150,5 +153,7 @@ def _violation(history: History, claim: Claim, fates: dict[tuple[str, ...], list
     for record in (history.records[place] for place in dropped[:1]):
         assert isinstance(record, Dropped)
         said += f"; it was dropped at {record.node}: {record.reason}"
-    records = [history.records[place] for place in (span.start, number, *sorted([*late, *dropped]), due)]
+    settled = _settlement(history, number, published).shown
+    records = [history.records[place] for place in (span.start, number, *sorted([*late, *dropped]))]
+    records += [] if settled is None else [settled]
     return Violation("liveness", said, span.client, span.name, published.event, tuple(records))

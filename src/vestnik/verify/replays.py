@@ -12,7 +12,7 @@ and matches, is demanded of all notifications.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from vestnik.model.times import MICROS
@@ -32,11 +32,9 @@ class Begun(NamedTuple):
     handed: list[Notified]
 
 
-def replays(
-    records: Sequence[AnyRecord], since: float = ALWAYS, *, advertisements: bool = False
-) -> Iterator[Violation]:
+def replays(history: History, since: float = ALWAYS, *, advertisements: bool = False) -> Iterator[Violation]:
     """What is wrong with replays of all, or of the last ones, asked for from time `since` on."""
-    history = History(records)
+    history = History(history.records, clocks=history.clocks)
     connections = Connections(history)
     for span in history.subscriptions:
         begun = _begun(history, connections, span)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vestnik.trace.records import AnyRecord
+from vestnik.verify.cuts import CUTS, Demands
 from vestnik.verify.histories import History
-from vestnik.verify.kept import acknowledged, kept
-from vestnik.verify.liveness import liveness
-from vestnik.verify.order import causal, fifo, numbers, streams
-from vestnik.verify.presence import losses, presence
-from vestnik.verify.publications import admission
-from vestnik.verify.replays import replays
-from vestnik.verify.safety import ALWAYS, eventual_safety
-from vestnik.verify.timely import timely
+from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation
-
-RULES = eventual_safety, streams, fifo, causal, numbers, timely, presence, losses
 
 
 def check_trace(
@@ -34,12 +26,6 @@ def check_trace(
     have `stored` what they accept, and links lose nothing unless they are cut, nothing of it may be missing in the end.
     """
     history = History(records, settling)
-    found = [violation for rule in RULES for violation in rule(history, since)]
-    found += liveness(history, since, advertisements=advertisements)
-    if stored:
-        found += kept(history, since, advertisements=advertisements)
-        found += acknowledged(history, since)
-        found += replays(records, since, advertisements=advertisements)
-    if advertisements:
-        found += admission(history, since)
+    demands = Demands(settling, since, advertisements, stored)
+    found = [violation for cut in CUTS.values() for violation in cut.rules(history, demands)]
     return sorted(found, key=lambda violation: violation.records[-1].at)
