@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
@@ -13,7 +14,7 @@ from vestnik.model.cloudevents import to_cloudevent
 from vestnik.services.views import clock
 from vestnik.trace.files import to_plain
 from vestnik.trace.lives import Life, read_lives, together
-from vestnik.trace.records import AnyRecord, Notified, Published, Settled
+from vestnik.trace.records import AnyRecord
 from vestnik.verify.outages import longest_outage
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.traces import check_trace
@@ -23,19 +24,30 @@ CENTURY = 946_684_800.0
 """The beginning of the year 2000, in seconds since 1970."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def held_to(command: F) -> F:
+    """The options that say what a trace is held to."""
+    settling = click.option(
+        "--settling",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="The time after which what was done has taken effect; without it, only the trace itself tells.",
+    )
+    since = click.option(
+        "--since", type=float, default=ALWAYS, metavar="SECONDS", help="The time from which on all is to be right."
+    )
+    offers = click.option("--advertisements", is_flag=True, help="Clients may publish only what they advertised.")
+    stored = click.option(
+        "--stored", is_flag=True, help="Brokers store and links lose nothing: in the end, all is to arrive."
+    )
+    return settling(since(offers(stored(command))))
+
+
 @click.command("check", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 the trace cannot be read.")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE.jsonl...")
-@click.option(
-    "--settling",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="The time after which what was done has taken effect; without it, only the trace itself tells.",
-)
-@click.option(
-    "--since", type=float, default=ALWAYS, metavar="SECONDS", help="The time from which on all is to be right."
-)
-@click.option("--advertisements", is_flag=True, help="Clients may publish only what they advertised.")
-@click.option("--stored", is_flag=True, help="Brokers store and links lose nothing: in the end, all is to arrive.")
+@held_to
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each violation.")
 @click.pass_context
 def command(
@@ -56,6 +68,7 @@ def command(
     violation is printed with its rule and the records that show it.
     """
     files = [_lives(trace) for trace in traces]
+    whole = [say_cut(trace, lives) for trace, lives in zip(traces, files, strict=True)]
     records = together([life for lives in files for life in lives])
     found = check_trace(records, settling=settling, since=since, advertisements=advertisements, stored=stored)
     for violation in found:
@@ -63,18 +76,27 @@ def command(
             echo_json(facts(violation))
         else:
             click.echo(counterexample(violation))
+    counts = Counter(type(record).__name__ for record in records)
     if not as_json:
-        click.echo(summary(records, found, is_whole=not any(map(_without_end, files))))
-    if settling is None and not any(isinstance(record, Settled) for record in records):
-        click.echo("vestnik: the trace never settles; with --settling it is checked that what is due arrives", err=True)
-    if settling is not None and any(violation.rule == "liveness" for violation in found):
-        _doubt(records, settling)
+        click.echo(summary(counts, len(found), is_whole=all(whole)))
+    rules = {violation.rule for violation in found}
+    say_doubts(records, rules, settling=settling, has_settled=bool(counts["Settled"]))
     ctx.exit(1 if found else 0)
 
 
-def _doubt(records: Sequence[AnyRecord], settling: float) -> None:
-    """Say so where what is missing may come later, since something was away for longer than things settle in."""
-    outage = longest_outage(records)
+def say_doubts(
+    records: Iterable[AnyRecord], rules: Collection[str], *, settling: float | None, has_settled: bool
+) -> None:
+    """Say so where nothing is due, or where what is missing may come later.
+
+    That is where something was away for longer than things settle in.
+    """
+    if settling is None:
+        if not has_settled:
+            said = "the trace never settles; with --settling it is checked that what is due arrives"
+            click.echo(f"vestnik: {said}", err=True)
+        return
+    outage = longest_outage(records) if "liveness" in rules else None
     if outage is not None and outage.seconds > settling:
         away = f"--settling {settling:g} is shorter than {outage.what} was away, {outage.seconds:g} seconds"
         said = f"{away} from {_time(outage.begin)} on; what was late for that is not wrong: settle in longer than that"
@@ -82,10 +104,14 @@ def _doubt(records: Sequence[AnyRecord], settling: float) -> None:
 
 
 def _lives(trace: str) -> list[Life]:
-    """The lives in a file; where some are cut off, it is said."""
     with opened(trace) as file:
-        lives = list(read_lives(file, shown_name(trace)))
-    without_end = _without_end(lives)
+        return list(read_lives(file, shown_name(trace)))
+
+
+def say_cut(trace: str, lives: Sequence[Life]) -> bool:
+    """Whether the lives in a file are there to their end; where some are cut off, it is said."""
+    last = {life.node or place: life for place, life in enumerate(lives)}
+    without_end = [life for life in last.values() if not life.is_whole]
     cut = Counter(life.node for life in lives if not life.is_whole)
     cut.subtract(life.node for life in without_end)
     for node, times in (+cut).items():
@@ -95,13 +121,7 @@ def _lives(trace: str) -> list[Life]:
     for life in without_end:
         of = f"{life.node} was killed, or still runs" if life.node else "it was cut off"
         click.echo(f"vestnik: {shown_name(trace)} has no end: {of}; what came later is not checked", err=True)
-    return lives
-
-
-def _without_end(lives: Sequence[Life]) -> list[Life]:
-    """Those that are cut off, and whose broker has no later one."""
-    last = {life.node or place: life for place, life in enumerate(lives)}
-    return [life for life in last.values() if not life.is_whole]
+    return not without_end
 
 
 def facts(violation: Violation) -> dict[str, object]:
@@ -141,9 +161,9 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def summary(records: Sequence[AnyRecord], found: Sequence[Violation], *, is_whole: bool) -> str:
-    published = sum(isinstance(record, Published) for record in records)
-    notified = sum(isinstance(record, Notified) for record in records)
+def summary(counts: Mapping[str, int], found: int, *, is_whole: bool) -> str:
+    """The verdict on a trace with so many records of each kind and so many violations."""
     nothing = "nothing is wrong" if is_whole else "nothing is wrong so far"
-    verdict = nothing if not found else f"{len(found)} violations" if len(found) > 1 else "1 violation"
-    return f"{verdict}: {len(records):,} records, {published:,} published, {notified:,} notified"
+    verdict = nothing if not found else f"{found:,} violations" if found > 1 else "1 violation"
+    published, notified = counts.get("Published", 0), counts.get("Notified", 0)
+    return f"{verdict}: {sum(counts.values()):,} records, {published:,} published, {notified:,} notified"

@@ -65,21 +65,30 @@ def kept(history: History, since: float = ALWAYS, *, advertisements: bool = Fals
     end = connections.end()
     if end is None:
         return
-    open_claims = {
+    dropped: dict[Place, Dropped] = {}
+    for record in history.records[:end]:
+        if isinstance(record, Dropped):
+            dropped.setdefault((record.event.stream, record.event.seq), record)
+    for claim in _not_told(history, unmet(history, since, advertisements=advertisements), end):
+        yield _violation(history, claim, end, dropped.get(_place(history, claim)))
+    yield from _needless(history, connections, since)
+
+
+def unmet(history: History, since: float = ALWAYS, *, advertisements: bool = False) -> list[Claim]:
+    """What was not handed over, whether the client was told or not."""
+    connections = Connections(history)
+    end = connections.end()
+    if end is None:
+        return []
+    claims = {
         (claim.span.client, claim.span.name, *_place(history, claim)): claim
         for claim in _claims(history, connections, end, since, advertisements)
     }
-    dropped: dict[Place, Dropped] = {}
     for record in history.records[:end]:
-        match record:
-            case Notified(client=client, event=event, numbers=numbers):
-                for name, _ in numbers:
-                    open_claims.pop((client, name, event.stream, event.seq), None)
-            case Dropped(event=event):
-                dropped.setdefault((event.stream, event.seq), record)
-    for claim in _not_told(history, open_claims.values(), end):
-        yield _violation(history, claim, end, dropped.get(_place(history, claim)))
-    yield from _needless(history, connections, since)
+        if isinstance(record, Notified):
+            for name, _ in record.numbers:
+                claims.pop((record.client, name, record.event.stream, record.event.seq), None)
+    return list(claims.values())
 
 
 def _claims(

@@ -19,6 +19,7 @@ from vestnik.cli.lazy import LazyGroup
             "Find the subscriptions that each of very many events matches.",
         ),
         "derive": ("vestnik.cli.pipeline.derive:group", "Make new events of old ones: candles, rates, triggers."),
+        "verify": ("vestnik.cli.pipeline.verify:command", "Check very long traces: what is wrong, late or useless."),
     },
 )
 def group() -> None:
