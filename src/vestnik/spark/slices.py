@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from vestnik.errors import InvalidTrace
-from vestnik.spark.match import spark_schema
+from vestnik.spark.schemas import spark_schema
 from vestnik.spark.traces import UNREADABLE
 from vestnik.trace.files import Reader
 from vestnik.trace.records import AnyRecord

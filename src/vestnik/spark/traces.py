@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from vestnik.errors import InvalidTrace
 from vestnik.model.events import Event
-from vestnik.spark.match import spark_schema
+from vestnik.spark.schemas import spark_schema
 from vestnik.trace.files import End, parts, to_line
 from vestnik.trace.lives import timed
 from vestnik.trace.records import AnyRecord, Published, Sent

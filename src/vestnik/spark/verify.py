@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
-from vestnik.spark.match import spark_schema
+from vestnik.spark.schemas import spark_schema
 from vestnik.spark.slices import ORDER, PART, Line, Run, Slice, each_slice, part, runs
 from vestnik.trace.files import Reader, to_line
 from vestnik.trace.records import Dropped, Published, Subscribed
