@@ -154,8 +154,11 @@ def test_a_row_that_is_no_event_is_refused(changes: dict[str, Any], message: str
     assert str(caught.value).startswith(message)
 
 
-def test_lines_that_make_up_for_one_another_are_not_taken_for_rows() -> None:
-    tricky = pa.Table.from_batches([row(data='{"a":1}\n{"b":2}'), row(data="")])
+@pytest.mark.parametrize(
+    "texts", [['{"a":1}\n{"b":2}', ""], ['{"a":1}{"b":2}', ""], ['{"a":', "1}", '{"b":2} {"c":3}']], ids=repr
+)
+def test_lines_that_make_up_for_one_another_are_not_taken_for_rows(texts: list[str]) -> None:
+    tricky = pa.Table.from_batches([row(data=text) for text in texts])
     with pytest.raises(InvalidEvent, match="row 0: data: no JSON text"):
         events_of(tricky)
 

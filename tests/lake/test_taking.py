@@ -107,6 +107,13 @@ def test_what_is_no_event_is_set_aside_with_the_reason(tmp_path: Path) -> None:
     assert take_in(tmp_path / "lake", [one]).quarantined == 0
 
 
+def test_a_range_without_any_event(tmp_path: Path) -> None:
+    one = write(tmp_path / "b1", "b1", [quote(0, "b1")])
+    take_in(tmp_path / "lake", [one])
+    assert take_in(tmp_path / "lake", [write(one, "b1", [b"nonsense"])]).quarantined == 1
+    assert Lake(tmp_path / "lake").latest().read == {"b1": 2}
+
+
 def test_what_is_damaged_or_dropped_is_named(tmp_path: Path) -> None:
     lake, one = tmp_path / "lake", write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(30)], segment_size=2_000)
     (path, *_) = sorted((one / "journal").glob("*.segment"))[1:]
@@ -247,10 +254,10 @@ taking.PART, taking.AT_ONCE, taking.SPAN = 7, 20, 5
 
 def killed(when, work):
     def instead(*given):
-        if when == "before":
+        counts[0] -= 1
+        if when == "before" and counts[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         result = work(*given)
-        counts[0] -= 1
         if counts[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
@@ -268,7 +275,9 @@ POINTS = [
     ("taking", "search", "after", 1),
     ("taking", "clean", "after", 1),
     ("layout", "write_version", "before", 1),
+    ("layout", "write_version", "before", 2),
     ("manifest", "sync_directory", "before", 1),
+    ("manifest", "sync_directory", "before", 2),
     ("Writer", "commit", "after", 1),
     ("Writer", "commit", "after", 2),
     ("Writer", "drop", "before", 1),

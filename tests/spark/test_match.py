@@ -18,11 +18,12 @@ from lake.lakes import quote, write
 from laws.strategies import Case, cases, text_of
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.cli import main
-from vestnik.errors import WrongValue
+from vestnik.errors import InvalidEvent, WrongValue
 from vestnik.lake.rows import batch_of
 from vestnik.lake.schema import EVENTS
 from vestnik.lake.taking import take_in
 from vestnik.matching import Matcher
+from vestnik.spark.answers import Reader
 from vestnik.spark.match import Subscriptions, chosen, compile_subscriptions, match, unreadable
 from vestnik.spark.rounds import rounds_of
 from vestnik.spark.shards import ShardFile
@@ -330,3 +331,10 @@ def test_wrong_input_is_refused_before_spark_starts(command: Any, tmp_path: Path
     ]
     for result, message in cases:
         assert result.exit_code == 2 and message in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("texts", [['{"a":1}{"a":2}', ""], ['{"a":', "1}", '{"a":2} {"a":3}']], ids=repr)
+def test_rows_that_make_up_for_one_another_are_not_taken_for_events(texts: list[str]) -> None:
+    names = [str(number) for number in range(len(texts))]
+    with pytest.raises(InvalidEvent):
+        Reader([("data", "a")]).read(pa.record_batch({"source": names, "id": names, "data": texts}))

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
-from vestnik.lake.declared import extended
+from vestnik.lake.declared import Declared, extended
 from vestnik.lake.keys import load, save
 from vestnik.lake.layout import KEYS, Writer, writing
 from vestnik.lake.manifest import Column, DataFile, Manifest, PlainFile
 from vestnik.lake.running import Runner, one_by_one
+from vestnik.lake.schema import EVENTS
 from vestnik.lake.staging import ORDER, write_events
 
 FEW: Final = 8
@@ -78,6 +79,18 @@ def compacted(writer: Writer, manifest: Manifest, run: Runner, few: int = FEW) -
     )
 
 
+def redeclared(writer: Writer, manifest: Manifest, declared: Declared, run: Runner) -> Manifest:
+    """Make other columns of declared types, in all files of those that are declared otherwise, and commit that."""
+    columns = {type: dict(named) for type, named in declared.items()}
+    if columns == manifest.declared:
+        return manifest
+    old = [file for file in manifest.events if columns.get(file.type, {}) != manifest.declared.get(file.type, {})]
+    mergers = [Merger(writer.folder, writer.new_name(), (file,), columns.get(file.type, {})) for file in old]
+    new = run(merge, mergers)
+    events = (*(file for file in manifest.events if file not in set(old)), *new)
+    return writer.commit(replace(manifest, events=events, declared=columns))
+
+
 def _small(files: Sequence[DataFile], few: int) -> list[tuple[DataFile, ...]]:
     """Files that are to become one, of a type and date, no more than make a large one together."""
     place: Callable[[DataFile], tuple[str, str]] = attrgetter("type", "date")
@@ -93,9 +106,8 @@ def _small(files: Sequence[DataFile], few: int) -> list[tuple[DataFile, ...]]:
 
 def merge(what: Merger) -> DataFile:
     """One file, in order, with the columns that are declared now."""
-    tables = [pq.ParquetFile(what.lake / file.path).read() for file in what.files]
-    names = [name for name in tables[0].schema.names if all(name in table.schema.names for table in tables)]
-    rows = pa.concat_tables([table.select(names) for table in tables]).sort_by(ORDER)
+    tables = [pq.ParquetFile(what.lake / file.path).read(EVENTS.names) for file in what.files]
+    rows = pa.concat_tables(tables).sort_by(ORDER)
     one = what.files[0]
     name = f"{what.name}-{os.urandom(4).hex()}"
     return write_events(what.lake, name, one.type, one.date, extended(rows, what.columns))

@@ -76,16 +76,20 @@ def read_declared(path: str | PathLike[str]) -> dict[str, dict[str, Column]]:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSetting(str(path), f"is no TOML: {error}") from None
-    return {
-        type: {name: _column(f"{path}: {type}.{name}", name, said) for name, said in _table(f"{path}: {type}", columns)}
-        for type, columns in found.items()
-    }
+    return {type: _columns(f"{path}: {type}", columns) for type, columns in found.items()}
 
 
-def _table(where: str, columns: Any) -> list[tuple[str, Any]]:
+def _columns(where: str, columns: Any) -> dict[str, Column]:
     if not isinstance(columns, dict):
         raise InvalidSetting(where, 'a type has columns: ["stock.quote"] and below it price = "double"')
-    return list(columns.items())
+    known = {name.lower() for name in (*EVENTS.names, *PARTITIONS)}  # SQL does not mind the case
+    for name in columns:
+        if name.lower() in known:
+            raise InvalidSetting(
+                f"{where}.{name}", "the table has a column of that name; name it otherwise and say its path"
+            )
+        known.add(name.lower())
+    return {name: _column(f"{where}.{name}", name, said) for name, said in columns.items()}
 
 
 def _column(where: str, name: str, said: Any) -> Column:
@@ -93,8 +97,6 @@ def _column(where: str, name: str, said: Any) -> Column:
     column = Column(given.get("path", name), given.get("type", ""))
     if given.keys() - {"path", "type"} or not isinstance(column.path, str) or column.type not in SQL:
         raise InvalidSetting(where, f'is one of {", ".join(SQL)}, or {{ path = "...", type = "..." }} of one')
-    if name in (*EVENTS.names, *PARTITIONS):
-        raise InvalidSetting(where, "the event table has a column of that name; name it otherwise and say its path")
     return column
 
 

@@ -14,7 +14,7 @@ from vestnik.errors import InvalidEvent
 from vestnik.lake.schema import EVENTS
 from vestnik.model.envelope import MEDIUM
 from vestnik.model.events import Event
-from vestnik.model.strict_json import names_surely_differ, read_json
+from vestnik.model.strict_json import is_object_a_line, names_surely_differ, read_json
 from vestnik.wire.messages import Taken
 
 REQUIRED = ("source", "id", "type", "data")
@@ -126,13 +126,13 @@ _READ = {"causes": _causes, "extensions": _extensions}
 
 def _objects(column: pa.Array) -> list[Any]:
     """The JSON objects of a column, which is read as lines where each row surely is one."""
-    if not column.null_count and not pc.any(pc.match_substring(column, "\n")).as_py():
+    if not column.null_count:
         lines = b"\n".join(column.cast(pa.binary()).to_pylist())
         try:
             objects = _decode_lines(lines)
         except (ValueError, RecursionError):  # of msgspec, too
             objects = []
-        if len(objects) == len(column) and names_surely_differ(lines, objects):
+        if len(objects) == len(column) and is_object_a_line(lines, len(column)) and names_surely_differ(lines, objects):
             return objects
     return [_object(number, "data", text) for number, text in enumerate(column.to_pylist())]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from vestnik.errors import InvalidJournal
 from vestnik.journal import Observer
 from vestnik.journal.folders import JOURNAL, name_in
+from vestnik.journal.segments import SUFFIX
 from vestnik.lake.journals import Journal
 from vestnik.model.filters import Filter
 from vestnik.wire.leaves import EVERYTHING, Leaf, opened
@@ -19,6 +20,15 @@ NO_JOURNAL = "is no data folder of a broker: there is no journal in it; it is wh
 
 NO_FOLDER = "is no folder; a broker that runs is named by its URL, vestnik://HOST:PORT"
 
+A_HISTORY = "is the folder of a history, which has copies and no journal; name the brokers that took the events"
+
+
+def _why_not(folder: Path) -> str:
+    if not folder.is_dir():
+        return NO_FOLDER
+    is_kept = folder.name != JOURNAL and next(folder.glob(f"*{SUFFIX}"), None) is not None
+    return A_HISTORY if is_kept else NO_JOURNAL
+
 
 class FolderJournal(Journal):
     """What is there when it is asked, while the broker writes, too."""
@@ -26,7 +36,7 @@ class FolderJournal(Journal):
     def __init__(self, folder: str | PathLike[str]) -> None:
         self._folder = Path(folder)
         if not (self._folder / JOURNAL).is_dir():
-            raise InvalidJournal(self._folder, NO_JOURNAL if self._folder.is_dir() else NO_FOLDER)
+            raise InvalidJournal(self._folder, _why_not(self._folder))
         self._observer = Observer(self._folder / JOURNAL)
         self._name = name_in(self._folder)
 

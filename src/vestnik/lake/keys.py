@@ -19,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vestnik.journal.disk import sync_directory
+
 SIZE: Final = 16
 DIGEST: Final = np.dtype(f"S{SIZE}")
 STAGED: Final = np.dtype([("digest", DIGEST), ("rank", "<i8"), ("file", "<u4"), ("row", "<u4")])
@@ -67,6 +69,7 @@ def save(path: Path, keys: Keys) -> None:
         np.save(file, keys, allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
+    sync_directory(path.parent)
 
 
 def load(path: Path) -> Keys:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,8 @@ EVENTS: Final = "events"
 QUARANTINE: Final = "quarantine"
 KEYS: Final = "keys"
 KEEP: Final = 3600.0
-"""Seconds for which a version that is not the latest can be read."""
+"""Seconds for which a version can be read after the next one has come."""
+NO_VERSION: Final = "has no version, so which files are the lake is not known; put one back, or begin another lake"
 LONGEST: Final = 200
 """Characters of a folder's name."""
 DAY: Final = 86_400_000_000
@@ -54,8 +56,11 @@ class Lake:
 
     def latest(self) -> Manifest:
         """The version to read."""
-        found = versions(self.folder / LOG)
-        return read_version(found[-1]) if found else Manifest()
+        if found := versions(self.folder / LOG):
+            return read_version(found[-1])
+        if any(path for place in (EVENTS, QUARANTINE, KEYS) for path in (self.folder / place).glob("*")):
+            raise InvalidLake(self.folder / LOG, NO_VERSION)
+        return Manifest()
 
     def version(self, number: int) -> Manifest:
         """An earlier one; InvalidLake where it is kept no more."""
@@ -74,6 +79,11 @@ class Writer(Lake):
         super().__init__(folder)
         self.name = f"{time.time_ns() // 1000:x}-{secrets.token_hex(4)}"
         self._count = 0
+
+    def begin(self) -> None:
+        """A new lake has a version without files: so where there are files and no version, something was lost."""
+        if not versions(self.folder / LOG):
+            write_version(self.folder / LOG, self.latest())
 
     def new_name(self) -> str:
         """For files that nobody else writes."""
@@ -95,9 +105,8 @@ class Writer(Lake):
 
     def tidy(self, now: float) -> None:
         """Drop versions that are too old, and files that no version names: what was begun and not brought to an end."""
-        kept = versions(self.folder / LOG)
-        for path in kept[:-1]:
-            if path.stat().st_mtime < now - KEEP:
+        for path, following in pairwise(versions(self.folder / LOG)):
+            if following.stat().st_mtime < now - KEEP:
                 path.unlink()
         named = {path for version in versions(self.folder / LOG) for path in read_version(version).paths()}
         for unfinished in (self.folder / LOG).glob("*.new"):
@@ -122,6 +131,7 @@ def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
     lock = Lock(at)
     try:
         writer = Writer(at)
+        writer.begin()
         writer.tidy(time.time())
         yield writer
     finally:

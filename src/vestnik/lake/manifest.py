@@ -79,7 +79,7 @@ def read_version(path: Path) -> Manifest:
         raise InvalidLake(path, "is not there: that version is not kept any more") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidLake(
-            path, f"is no version of a lake: {error}; where it is removed, the one before is the latest"
+            path, f"is no version of a lake: {error}; where it is removed, the one before, if it is kept, is the latest"
         ) from None
     if found.format != FORMAT:
         raise InvalidLake(path, f"is of format {found.format}; this program knows {FORMAT}")

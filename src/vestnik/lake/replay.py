@@ -57,7 +57,7 @@ def _candidates(version: Manifest, filters: Sequence[Filter], replay: Replay) ->
 
 
 def _of_type(type: str) -> Filter:
-    return Filter.parse("type = " + "'" + type.replace("'", "''") + "'")
+    return Filter.parse("type = " + "'" + type.replace("'", "''") + "'", limits=None)
 
 
 def _all(lake: Lake, files: Iterable[DataFile], filters: tuple[Filter, ...], replay: Replay) -> list[Taken]:

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from vestnik.errors import InvalidJournal
+from vestnik.journal.disk import make_directory, sync_directory
 from vestnik.lake.declared import extended
-from vestnik.lake.journals import open_journal
+from vestnik.lake.journals import Journal, open_journal
 from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
 from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of
 from vestnik.lake.manifest import Column, DataFile, PlainFile
@@ -29,6 +30,10 @@ ORDER: Final = [("taken_at", "ascending"), ("taken_by", "ascending"), ("position
 
 FEW_VALUES: Final = ("source", "type", "subject", "priority", "broker", "taken_by")
 """Columns in which values come again and again."""
+
+
+BYTES: Final = 256 << 20
+"""Of events, packed, that a task has in memory, about."""
 
 
 class Part(Struct, frozen=True):
@@ -54,28 +59,39 @@ class Staged(Struct, frozen=True):
 def stage(part: Part) -> Staged:
     """Write the files of a part, each under a name that no other task has."""
     name = f"{part.name}-{os.getpid()}-{os.urandom(4).hex()}"
-    batches: list[pa.RecordBatch] = []
-    names: list[bytes] = []
+    files: list[DataFile] = []
+    found: list[Keys] = [np.empty(0, STAGED)]
     bad: list[Unreadable] = []
     with _no_collecting(), open_journal(part.at) as journal:
-        reached = part.after if part.after is not None else -1
-        for page in journal.pages(part.after, part.upto):
-            batch, unread = batch_of_page(page, part.broker)
-            batches.append(batch)
-            names.append(digests(batch))
-            bad += [*unread, *(unreadable(one) for one in page.unread if one.dropped)]
-            reached = page.after
-        if reached < part.upto:
-            raise InvalidJournal(part.at, f"ends at position {reached:,}; it went to {part.upto:,} before")
-    table = pa.Table.from_batches(batches, EVENTS)
-    keys = np.empty(len(table), STAGED)
-    keys["digest"] = np.frombuffer(b"".join(names), DIGEST)
-    keys["rank"] = _micros(table, "taken_at") + np.where(_is_own(table), 0, COPY)
-    files = tuple(_write(part, name, table, keys))
+        for batches in _some(part, journal, bad):
+            table = pa.Table.from_batches(batches, EVENTS)
+            keys = np.empty(len(table), STAGED)
+            keys["digest"] = np.frombuffer(b"".join(map(digests, batches)), DIGEST)
+            keys["rank"] = _micros(table, "taken_at") + np.where(_is_own(table), 0, COPY)
+            files += _write(part, name, len(files), table, keys)
+            found.append(keys)
+    keys = np.concatenate(found)
     keys = keys[in_order(keys["digest"])]
     at = f"{KEYS}/{name}.staged.npy"
     save(part.lake / at, keys)
-    return Staged(files, tuple(_set_aside(part, name, bad)), PlainFile(at, len(keys)))
+    return Staged(tuple(files), tuple(_set_aside(part, name, bad)), PlainFile(at, len(keys)))
+
+
+def _some(part: Part, journal: Journal, bad: list[Unreadable]) -> Iterator[list[pa.RecordBatch]]:
+    """The rows of a part, as many as are of BYTES together; what is no event goes to `bad`."""
+    batches: list[pa.RecordBatch] = []
+    size, reached = 0, part.after if part.after is not None else -1
+    for page in journal.pages(part.after, part.upto):
+        batch, unread = batch_of_page(page, part.broker)
+        batches.append(batch)
+        bad += [*unread, *(unreadable(one) for one in page.unread if one.dropped)]
+        size, reached = size + len(page.packed), page.after
+        if size >= BYTES:
+            yield batches
+            batches, size = [], 0
+    if reached < part.upto:
+        raise InvalidJournal(part.at, f"ends at position {reached:,}; it went to {part.upto:,} before")
+    yield batches
 
 
 @contextmanager
@@ -98,17 +114,17 @@ def _is_own(table: pa.Table) -> Any:
     return pc.fill_null(pc.equal(table.column("broker"), table.column("taken_by")), False).to_numpy()
 
 
-def _write(part: Part, name: str, table: pa.Table, keys: Keys) -> Iterator[DataFile]:
-    """A file for each type and date. Keys are told in which file, and in which row of it, their events are."""
+def _write(part: Part, name: str, before: int, table: pa.Table, keys: Keys) -> Iterator[DataFile]:
+    """A file for each type and date, behind so many. Keys are told in which file, and row of it, their events are."""
+    if not len(table):
+        return
     codes = table.column("type").combine_chunks().dictionary_encode()
     kinds, taken_at = codes.indices.to_numpy(), _micros(table, "taken_at")
     days = taken_at // DAY
     order = np.lexsort((_micros(table, "position"), taken_at, days, kinds))
     table = table.combine_chunks().take(pa.array(order))
-    starts = (
-        np.flatnonzero(np.diff(kinds[order], prepend=-1) | np.diff(days[order], prepend=-1)) if len(order) else order
-    )
-    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(order)], strict=True)):
+    starts = np.flatnonzero(np.diff(kinds[order], prepend=-1) | np.diff(days[order], prepend=-1))
+    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(order)], strict=True), start=before):
         type = codes.dictionary[int(kinds[order[first]])].as_py()
         rows = extended(table.slice(first, end - first), part.declared.get(type, {}))
         keys["file"][order[first:end]] = number
@@ -119,7 +135,7 @@ def _write(part: Part, name: str, table: pa.Table, keys: Keys) -> Iterator[DataF
 def write_events(lake: Path, name: str, type: str, date: str, rows: pa.Table) -> DataFile:
     """A file of rows, of which there are some, that are in order."""
     folder = partition_of(type, date)
-    (lake / folder).mkdir(parents=True, exist_ok=True)
+    make_directory(lake / folder)
     path = f"{folder}/{name}.parquet"
     happened = pc.min_max(pc.coalesce(rows.column("time"), rows.column("taken_at")).cast(pa.int64())).as_py()
     size = write_table(lake / path, rows)
@@ -133,7 +149,9 @@ def write_table(path: Path, rows: pa.Table) -> int:
         pq.write_table(rows, file, compression="zstd", use_dictionary=repeated)
         file.flush()
         os.fsync(file.fileno())
-        return file.tell()
+        size = file.tell()
+    sync_directory(path.parent)
+    return size
 
 
 def _set_aside(part: Part, name: str, bad: Sequence[Unreadable]) -> Iterator[PlainFile]:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from vestnik.errors import InvalidJournal, WrongValue
-from vestnik.lake.compaction import compacted
+from vestnik.lake.compaction import compacted, redeclared
 from vestnik.lake.journals import open_journal
 from vestnik.lake.keys import Keys, Span, compare, load, save, spans
 from vestnik.lake.layout import KEYS, Writer, writing
@@ -68,22 +68,22 @@ def take_in(
 ) -> TookIn:
     """Take in what is in the journals now, folders or URLs, and not yet in the lake.
 
-    `declared` replaces the declarations of types that the lake has. `say` is told the share that is done.
+    `declared` replaces the declarations of types that the lake has, and all files get those columns. `say` is told the
+    share that is done.
     """
     with writing(lake) as writer:
         manifest = writer.latest()
-        if declared is not None:
-            manifest = replace(manifest, declared={type: dict(columns) for type, columns in declared.items()})
+        before = manifest.version
         ranges = [found for at in journals if (found := _to_read(str(at), manifest)) is not None]
         _check(ranges)
         whole = sum(_count(one) for one in ranges)
-        done, before = TookIn(), manifest.version
+        if declared is not None:
+            manifest = redeclared(writer, manifest, declared, run)
+        done = TookIn()
         while ranges:
             now, ranges = _some(ranges)
             manifest, done = _take(writer, manifest, now, run, done)
             say(1 - sum(_count(one) for one in ranges) / max(whole, 1))
-        if manifest.version == before and declared is not None:
-            manifest = writer.commit(manifest)
         if manifest.version > before:
             manifest = compacted(writer, manifest, run)
         return replace(done, version=manifest.version)

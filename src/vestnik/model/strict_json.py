@@ -66,6 +66,18 @@ def names_surely_differ(data: bytes, value: object) -> bool:
         return False
 
 
+def is_object_a_line(data: bytes, count: int) -> bool:
+    """Whether `data`, in which so many values were found by reading it as lines, has one object in each of its lines.
+
+    Else one line may have two, and another none or half of one: no value goes on behind a line that ends with } into
+    one that begins with {.
+    """
+    breaks = count - 1
+    return (
+        data[:1] == b"{" and data[-1:] == b"}" and data.count(b"\n") == breaks and data.count(b"}\n{") == breaks
+    ) or not (data or count)
+
+
 def _utf8(text: str | bytes) -> bytes:
     if isinstance(text, bytes):
         return text

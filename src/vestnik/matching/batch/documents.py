@@ -28,6 +28,7 @@ from vestnik.matching.batch.columns import (
 )
 from vestnik.model.frozen import kind_name
 from vestnik.model.spaces import DATA, Path, walk
+from vestnik.model.strict_json import is_object_a_line
 from vestnik.model.times import parse_rfc3339
 from vestnik.model.values import MISSING
 
@@ -67,7 +68,7 @@ class DocumentReader:
                 documents = self._decoder.decode_lines(text)
         except UNREADABLE:
             return None
-        aligned = len(documents) == len(rows) and text.count(b"\n") == max(0, len(rows) - 1)
+        aligned = len(documents) == len(rows) and is_object_a_line(text, len(rows))
         return self._columns(documents, place) if aligned else None
 
     def _columns(self, documents: list[Any], place: Place) -> ValueColumns:
