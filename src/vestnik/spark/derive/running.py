@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -18,10 +20,15 @@ from vestnik.model.filters import Filter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
+    from pyspark.sql.streaming.query import StreamingQuery
 
 READ, DERIVED, NEW, LATE = "read", "derived", "new", "late"
 LOOK_EVERY: Final = 1
 """Seconds between looks at what a stream has done."""
+PAUSE_WITHIN: Final = 30.0
+"""Seconds that a query which is to stop has for the batch that it is at."""
+PAUSE_LOOK: Final = 0.02
+"""Seconds between looks at that."""
 EVERY: Final = "1 second"
 """How often a stream that goes on looks for new events."""
 
@@ -69,12 +76,12 @@ def unpublished(rows: DataFrame, url: str, source: str) -> DataFrame:
 
 
 def derive_stream(
-    events: DataFrame, how: Derivation, target: Target, checkpoint: Path, totals: Counter[str], *, follow: bool
-) -> None:
-    """Derive from a stream, going on from `checkpoint`; up to what is there now or, with `follow`, until interrupted.
+    events: DataFrame, how: Derivation, target: Target, checkpoint: Path, stopping: Event, *, follow: bool
+) -> Counter[str]:
+    """Derive from a stream, going on from `checkpoint`, to the end of what is there now; with `follow`, on and on.
 
-    `totals` grows by what is counted. LATE are rows that came when the watermark was past them; of windows, rows that
-    a task has added up by key and window.
+    It ends before that once `stopping` is set. What was counted: LATE are rows that came when the watermark was past
+    them; of windows, rows that a task has added up by key and window.
     """
     rows = _counted(how(events, observed=READ), DERIVED, DERIVED)
     writing = rows.writeStream.option("checkpointLocation", str(checkpoint))
@@ -83,15 +90,25 @@ def derive_stream(
     else:
         writing = writing.format("vestnik").option("url", target.url)
     writing = writing.trigger(processingTime=EVERY) if follow else writing.trigger(availableNow=True)
+    totals: Counter[str] = Counter()
     seen: set[tuple[int, str]] = set()
     with _said():
         query = writing.start()
         try:
-            while not query.awaitTermination(LOOK_EVERY):
+            while not stopping.is_set() and not query.awaitTermination(LOOK_EVERY):
                 _add(totals, query.recentProgress, seen)
+            _await_pause(query)
         finally:
             query.stop()
-            _add(totals, query.recentProgress, seen)
+        _add(totals, query.recentProgress, seen)
+    return totals
+
+
+def _await_pause(query: StreamingQuery) -> None:
+    """Wait while a batch is under way: what is stopped then is done again by the next run."""
+    end = monotonic() + PAUSE_WITHIN
+    while query.isActive and query.status["isTriggerActive"] and monotonic() < end:
+        sleep(PAUSE_LOOK)
 
 
 def _counted(rows: DataFrame, observed: Any, name: str) -> DataFrame:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 import click
@@ -153,23 +154,21 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
     """Derive, and say how much was."""
     target = Target(url=asked.to, folder=asked.out)
     how = partial(how, watermark=asked.watermark, source=asked.source)
-    totals: Counter[str] = Counter()
     if asked.checkpoint is not None:
         said = settings | {"watermark": asked.watermark, "source": asked.source, "filter": asked.filter_}
         _claim(asked.checkpoint, said | {"to": asked.to, "out": asked.out and str(asked.out.absolute())})
     spark = session(asked.master, "vestnik derive")
     try:
         if asked.checkpoint is not None:
-            with _until_interrupted():
-                derive_stream(
-                    _events(spark.readStream, asked), how, target, asked.checkpoint, totals, follow=asked.follow
-                )
+            events = _events(spark.readStream, asked)
+            with _until_stopped() as stopping:
+                totals = derive_stream(events, how, target, asked.checkpoint, stopping, follow=asked.follow)
         else:
             events = lake_events(spark, asked.lake) if asked.lake else _events(spark.read, asked)
             if asked.lake and asked.filter_:
                 events = wanted(events, asked.filter_)
             with task_progress(spark, "deriving"):
-                totals += derive_table(events, partial(how, early=asked.early), target, asked.source)
+                totals = derive_table(events, partial(how, early=asked.early), target, asked.source)
     finally:
         spark.stop()
     _report(totals, what, asked)
@@ -202,15 +201,16 @@ def _claim(checkpoint: Path, settings: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _until_interrupted() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end what is done, as they are meant to."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _until_stopped() -> Iterator[Event]:
+    """Set by SIGTERM and Ctrl-C."""
+    stopping = Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda *_: stopping.set()) for one in signals]
     try:
-        yield
-    except KeyboardInterrupt:
-        pass
+        yield stopping
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
 
 
 def _report(totals: Counter[str], what: str, asked: Asked) -> None:
