@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import timedelta
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vestnik import Event
 from vestnik.errors import WrongValue
+from vestnik.lake.schema import EVENTS
 from vestnik.spark.derive import Above, Below, Fall, Rise
 from vestnik.spark.derive.definition import candles, firings, rates, watermark
 from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.made import Naming, candle_event, firing_event, rate_event
-from vestnik.spark.derive.readings import path_of
+from vestnik.spark.derive.readings import READINGS, Readings, path_of
 from vestnik.spark.derive.series import Candle, Firing, Rate, Reading
 from vestnik.spark.derive.triggers import Trigger
 
@@ -164,3 +167,38 @@ def test_paths_are_those_of_filters() -> None:
     for text in ("", "a b", "price > 3", "a OR b"):
         with pytest.raises(WrongValue, match="path"):
             path_of(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"data": '{"symbol":"A","price":9}'}, ("A", 9.0, None, None)),
+        ({"data": '{"symbol":7,"price":9.5,"size":2}'}, ("7", 9.5, 2.0, None)),
+        ({"data": '{"symbol":"","price":0,"size":"2"}'}, ("", 0.0, None, None)),
+        ({"data": '{"symbol":"A","price":9}', "time": None, "taken_at": SECOND}, ("A", 9.0, None, None)),
+        ({"data": '{"symbol":"A","price":9}', "time": None}, ("A", 9.0, None, "time")),
+        ({"data": '{"symbol":"A","price":9}', "time": 253_402_300_799 * SECOND}, ("A", 9.0, None, "time")),
+        ({"data": '{"symbol":"A","price":"9"}'}, ("A", None, None, "value")),
+        ({"data": '{"symbol":"A","price":true}'}, ("A", None, None, "value")),
+        ({"data": '{"symbol":"A","price":1' + "0" * 400 + "}"}, ("A", None, None, "value")),
+        ({"data": '{"symbol":null,"price":9}'}, (None, 9.0, None, "key")),
+        ({"data": '{"symbol":1.5,"price":9}'}, (None, 9.0, None, "key")),
+        ({"data": "[]"}, (None, None, None, "event")),
+        ({"data": '{"symbol":'}, (None, None, None, "event")),
+        ({"data": "[" * 100_000}, (None, None, None, "event")),
+        ({"data": None}, (None, None, None, "event")),
+        ({"data": '{"symbol":"A","price":9}', "id": None}, ("A", 9.0, None, "event")),
+    ],
+    ids=range(16),
+)
+def test_a_reading_or_why_there_is_none(row: dict[str, Any], wanted: tuple[Any, ...]) -> None:
+    schema = pa.schema(
+        [EVENTS.field(name).with_nullable(True) for name in ("source", "id", "time", "data", "taken_at")]
+    )
+    full = {"source": "s", "id": "1", "time": SECOND, **row}
+    look = Readings(path_of("symbol"), path_of("price"), path_of("size"))
+    empty, found = look(iter([pa.RecordBatch.from_pylist([], schema), pa.RecordBatch.from_pylist([full], schema)]))
+    assert empty.num_rows == 0 and found.schema == READINGS
+    (read,) = found.to_pylist()
+    assert (read["key"], read["value"], read["volume"], read["reason"]) == wanted
+    assert (read["broker"], read["seq"]) == ("", 0)

@@ -126,7 +126,7 @@ class Readings:
 
 def _reasons(rows: pa.RecordBatch, bodies: list[Any]) -> pa.Array:
     """What each row lacks first, of REASONS."""
-    unread = pa.array([body is None for body in bodies])
+    unread = pa.array([body is None for body in bodies], pa.bool_())
     is_event = pc.and_not(pc.and_(rows.column("source").is_valid(), rows.column("id").is_valid()), unread)
     in_time = pc.fill_null(pc.is_in(pc.year(rows.column("time")), pa.array(YEARS)), False)
     has = [is_event, rows.column("key").is_valid(), rows.column("value").is_valid(), in_time]
