@@ -223,7 +223,7 @@ def test_a_checkpoint_goes_on_and_what_is_late_is_counted(command: Any, spark: S
 
 
 def test_the_example_matches_derives_and_publishes_back(tmp_path: Path) -> None:
-    script = Path(__file__).parent.parent.parent / "examples" / "spark_derive.py"
+    script = Path(__file__).parent.parent.parent / "examples" / "spark_stream.py"
     with running(tmp_path / "b") as url:
         done = subprocess.run([sys.executable, str(script), url], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +16,6 @@ from vestnik.spark.source.source import VestnikSource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROOT = Path(__file__).parent.parent.parent
 SELECT = "select 't' as type, to_json(named_struct('n', id)) as data from range(0, {count}, 1, 3)"
 
 
@@ -110,10 +107,3 @@ def test_a_stream_is_published_once_though_its_driver_fails_on_the_way(
     write(tmp_path / "in", events(10, start=101))
     assert republished(frame, "vestnik", url, tmp_path / "checkpoint").awaitTermination(120)
     assert published(url) == wanted(range(1, 111), type="copy")
-
-
-def test_the_example_reads_a_broker_and_publishes_back(url: str) -> None:
-    script = ROOT / "examples" / "spark_stream.py"
-    done = subprocess.run([sys.executable, str(script), url], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["ACME 12.0", "INIT 31.5"]
