@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import itemgetter
+from random import Random
+
 import pytest
+from msgspec import structs
 
 from vestnik import Filter
 from vestnik.errors import InvalidTrace
-from vestnik.trace.files import Begin, End, from_lines, to_line
-from vestnik.trace.lives import Life, read_lives, together
+from vestnik.trace.files import Begin, End, from_lines, parts, to_line
+from vestnik.trace.lives import Life, read_lives, timed, together
 from vestnik.trace.records import (
     Advertised,
     Attached,
@@ -77,3 +82,23 @@ def test_with_a_broker_ends_what_its_clients_had_there() -> None:
         Unadvertised(5.0, "c", "a"),
         Settled(9.0),
     ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_by_one_they_come_to_the_same(seed: int) -> None:
+    """Also where the clock of a broker was set back."""
+    rng = Random(seed)
+    files = []
+    for node in ("b1", "", "b2"):
+        kinds = [Attached(0.0, node, node), Detached(0.0, node, node), Subscribed(0.0, node, "s", ALL), Settled(0.0)]
+        records = [structs.replace(rng.choice(kinds), at=float(rng.randrange(8))) for _ in range(12)]
+        files.append(lines(Begin(node), *records[:6], End(), Begin(node), *records[6:]))
+    found = [
+        (clock, file, place, record)
+        for file, of_file in enumerate(files)
+        for place, (_, clock, record) in enumerate(timed(parts(of_file)))
+        if not isinstance(record, End)
+    ]
+    found.sort(key=itemgetter(0, 1, 2))
+    assert [record for *_, record in found] == together(life for file in files for life in read_lives(file))
+    assert [clock for clock, *_ in found] == list(accumulate((record.at for *_, record in found), max))

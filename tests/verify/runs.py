@@ -11,13 +11,24 @@ from msgspec import structs
 from verify.catching_up import MISTAKES
 from verify.planted import BUGS
 from verify.test_kept import rough
-from verify.test_traces import RIGHT, SPOILED
+from verify.test_traces import MORTAL, RIGHT, SPOILED, WANTED, event, handed
 from vestnik.broker import selection
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Scenario
 from vestnik.sim.soak import random_scenario
 from vestnik.trace.files import Begin, End, to_line
-from vestnik.trace.records import AnyRecord, Notified, Published
+from vestnik.trace.records import (
+    AnyRecord,
+    Attached,
+    Crashed,
+    Dropped,
+    Lost,
+    Notified,
+    Published,
+    Sent,
+    Settled,
+    Subscribed,
+)
 from vestnik.verify.network import MakeRouter, Network
 from vestnik.verify.scripts import random_script
 from vestnik.wire import pages
@@ -28,10 +39,42 @@ LONGEST = 1_200
 """Records of a simulation, of which the rest is left out."""
 
 
+BEFORE: list[AnyRecord] = [
+    Attached(0.0, "c", "b"),
+    Subscribed(0.0, "c", "s", WANTED),
+    Published(0.5, "p", event(9)),
+    handed(0.5, event(9), 1),
+    Settled(1.0),
+]
+ACROSS: dict[str, list[AnyRecord]] = {
+    "who published before is a client, and no broker that crashes": [
+        *BEFORE,
+        Published(2.0, "q", event(1, source="q")),
+        Crashed(2.5, "p"),
+        Settled(3.0),
+    ],
+    "who was sent something before is seen to be sent in time": [
+        Sent(0.5, "b", "c", "Notify", (("p", "e9"),)),
+        *BEFORE,
+        Published(2.0, "p", MORTAL),
+        Settled(3.5),
+        handed(4.0, MORTAL, 2),
+    ],
+    "what was dropped is a reason for losses": [
+        *BEFORE,
+        Dropped(1.5, "b", event(8), "shed"),
+        Dropped(1.5, "d", event(8), "shed"),
+        Lost(2.0, "c", "s", 2, 2),
+    ],
+}
+"""Traces in which a rule asks for records of other events and clients."""
+
+
 def traces() -> Iterator[tuple[str, list[AnyRecord]]]:
     """By name; the same ones each time."""
     yield "right", RIGHT
     yield from ((f"by hand: {name}", spoiled.records) for name, spoiled in SPOILED.items())
+    yield from ACROSS.items()
     for name, bug in BUGS.items():
         yield f"planted: {name}", played(bug.make, 0)
     for seed in SIMULATED:

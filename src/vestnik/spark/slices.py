@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from vestnik.errors import InvalidTrace
 from vestnik.spark.schemas import spark_schema
-from vestnik.spark.traces import UNREADABLE
+from vestnik.spark.traces import END, UNREADABLE
 from vestnik.trace.files import Reader
 from vestnik.trace.records import AnyRecord
 from vestnik.verify.cuts import LIFE, Owner
@@ -40,6 +40,7 @@ PART: Final = pa.schema(
     ]
 )
 """A record that goes to the slice of an owner, as the rules are cut."""
+LINES: Final = pa.schema([PART.field(name) for name in ("run", *ORDER, "record")])
 FACTS: Final = {kind.__name__ for kind in LIFE}
 TOLD: Final = ("Lost", "Missing")
 
@@ -73,64 +74,64 @@ Work: TypeAlias = Callable[[str, Slice], Iterable[Mapping[str, Any]]]
 
 
 def runs(trace: DataFrame, room: int = ROOM) -> dict[str, Run]:
-    """What there is in the table; InvalidTrace where a file could not be read.
-
-    Beside the records of LIFE, life are the first and the last record of all; the first that each client published,
-    and the first message with events that each node was sent, which tell that there is such a client and that it is
-    seen what it is sent; and of what was dropped at a node, the last before clients were told of losses.
-    """
-    from pyspark.sql import functions as sf
-
-    line = sf.struct(*ORDER, "record")
-    kinds = (
-        trace.groupBy("run", "op")
-        .agg(
-            sf.count("*").alias("count"),
-            sf.min(line).alias("first"),
-            sf.max(line).alias("last"),
-            sf.max("expires").alias("expires"),
-            sf.max(sf.size("causes") > 0).alias("causes"),
-        )
-        .collect()
-    )
-    _check(trace, kinds)
-    first = (sf.col("op") == "Published") | ((sf.col("op") == "Sent") & (sf.size("carried") > 0))
-    firsts = trace.where(first).groupBy("run", "op", sf.coalesce("client", "receiver")).agg(sf.min(line).alias("line"))
-    facts = trace.where(sf.col("op").isin(FACTS)).select("run", "op", line.alias("line")).collect()
-    lives: dict[str, set[Line]] = {row.run: set() for row in kinds}
-    marks: dict[str, list[Line]] = {}
-    for row in facts:
-        lives[row.run].add(tuple(row.line))
-        if row.op in TOLD:
-            marks.setdefault(row.run, []).append(tuple(row.line))
-    for row in firsts.select("run", "line").collect():
-        lives[row.run].add(tuple(row.line))
-    if marks:
-        dropped = trace.where("op = 'Dropped'").select("run", *ORDER, "record")
-        schema = spark_schema(pa.schema([PART.field(name) for name in ("run", *ORDER, "record")]))
-        for row in dropped.mapInArrow(_LastBefore(marks), schema).collect():
-            lives[row.run].add(tuple(row[1:]))
-    found: dict[str, Run] = {}
-    for run, of_run in groupby(sorted(kinds, key=itemgetter("run")), itemgetter("run")):
-        records = [row for row in of_run if row.op != "End"]
-        if records:
-            lives[run] |= {min(tuple(row.first) for row in records), max(tuple(row.last) for row in records)}
-        total = sum(row["count"] for row in records)
-        found[run] = Run(
-            sorted(lives[run]),
-            {row.op: row["count"] for row in records},
-            -(-total // room) or 1,
-            any(row.expires for row in records),
-            any(row.causes for row in records),
-        )
-    return found
-
-
-def _check(trace: DataFrame, kinds: Iterable[Any]) -> None:
+    """What there is in the table, for slices of about `room` rows; InvalidTrace where a file could not be read."""
+    kinds = _kinds(trace)
     if any(row.op == UNREADABLE for row in kinds):
         wrong = trace.where(f"op = '{UNREADABLE}'").orderBy("run", "file").first()
         assert wrong is not None
         raise InvalidTrace(wrong.node, wrong.place, wrong.record)
+    lives = _lives(trace)
+    found: dict[str, Run] = {}
+    for run, of_run in groupby(sorted(kinds, key=itemgetter("run")), itemgetter("run")):
+        records = [row for row in of_run if row.op != END]
+        ends = {tuple(line) for row in records for line in (row.first, row.last)}
+        life = lives.get(run, set()) | ({min(ends), max(ends)} if ends else set())
+        counts = {row.op: row["count"] for row in records}
+        is_mortal, is_causal = any(row.expires for row in records), any(row.causes for row in records)
+        found[run] = Run(sorted(life), counts, -(-sum(counts.values()) // room) or 1, is_mortal, is_causal)
+    return found
+
+
+def _kinds(trace: DataFrame) -> list[Any]:
+    """How many records of each kind there are, the first and the last, and whether events expire and have causes."""
+    from pyspark.sql import functions as sf
+
+    line = sf.struct(*ORDER, "record")
+    kinds = trace.groupBy("run", "op").agg(
+        sf.count("*").alias("count"),
+        sf.min(line).alias("first"),
+        sf.max(line).alias("last"),
+        sf.max("expires").alias("expires"),
+        sf.max(sf.size("causes") > 0).alias("causes"),
+    )
+    return kinds.collect()
+
+
+def _lives(trace: DataFrame) -> dict[str, set[Line]]:
+    """The life of each network: the records of LIFE, and of others what rules ask for across owners.
+
+    These are the first that each client published, and the first message with events that each node was sent, which
+    tell that there is such a client and that it is seen what it is sent; and of what was dropped at a node, the last
+    before clients were told of losses.
+    """
+    from pyspark.sql import functions as sf
+
+    line = sf.struct(*ORDER, "record").alias("line")
+    facts = trace.where(sf.col("op").isin(FACTS)).select("run", "op", line).collect()
+    first = (sf.col("op") == "Published") | ((sf.col("op") == "Sent") & (sf.size("carried") > 0))
+    by = trace.where(first).groupBy("run", "op", sf.coalesce("client", "receiver"))
+    lives: dict[str, set[Line]] = {}
+    for row in [*facts, *by.agg(sf.min(line).alias("line")).collect()]:
+        lives.setdefault(row.run, set()).add(tuple(row.line))
+    marks: dict[str, list[Line]] = {}
+    for row in facts:
+        if row.op in TOLD:
+            marks.setdefault(row.run, []).append(tuple(row.line))
+    if marks:
+        dropped = trace.where("op = 'Dropped'").select(*LINES.names)
+        for row in dropped.mapInArrow(_LastBefore(marks), spark_schema(LINES)).collect():
+            lives[row.run].add(tuple(row[1:]))
+    return lives
 
 
 class _LastBefore:
@@ -150,9 +151,7 @@ class _LastBefore:
                     key = run, reader.read(found[-1]).node, before  # type: ignore[union-attr]  # a Dropped record
                     last[key] = max(found, last.get(key, found))
         rows = [(run, *line) for (run, _, _), line in last.items()]
-        names = ("run", *ORDER, "record")
-        columns = {name: pa.array([row[at] for row in rows], PART.field(name).type) for at, name in enumerate(names)}
-        yield pa.RecordBatch.from_pydict(columns, pa.schema([PART.field(name) for name in names]))
+        yield pa.RecordBatch.from_pylist([dict(zip(LINES.names, row, strict=True)) for row in rows], LINES)
 
 
 def part(rows: DataFrame, cut: str, owner: Column) -> DataFrame:

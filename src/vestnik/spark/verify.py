@@ -20,7 +20,7 @@ import pyarrow as pa
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
 from vestnik.spark.schemas import spark_schema
-from vestnik.spark.slices import ORDER, PART, Line, Run, Slice, each_slice, part, runs
+from vestnik.spark.slices import LINES, ORDER, PART, Line, Run, Slice, each_slice, part, runs
 from vestnik.trace.files import Reader, to_line
 from vestnik.trace.records import Dropped, Published, Subscribed
 from vestnik.verify.cuts import CUTS, Demands, Owner, judged, place
@@ -75,7 +75,7 @@ def violations(
         parts.append(_by_cause(trace))
     if stored:
         parts.append(each_slice(places, known, partial(_unmet, demands), PART))
-        published = trace.where("op = 'Published'").select("run", *ORDER, "record")
+        published = trace.where("op = 'Published'").select(*LINES.names)
         parts.append(published.mapInArrow(_Replayed(known), spark_schema(PART)))
     return each_slice(_union(parts), known, partial(_judged, demands), VIOLATIONS)
 

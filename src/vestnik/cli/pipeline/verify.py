@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vestnik.cli.check import counterexample, held_to, say_cut, say_doubts, summary
+from vestnik.cli.events import printable
 from vestnik.cli.inputs import Refused, opened
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.session import session
@@ -88,11 +89,11 @@ def _echo_latency(rows: Sequence[Any]) -> None:
         click.echo(f"\n{'latency':<24}{'deliveries':>12}{'p50':>10}{'p90':>10}{'p99':>10}{'max':>10}")
     for row in rows:
         times = "".join(f"{seconds:>10.4g}" for seconds in (row.p50, row.p90, row.p99, row.max))
-        click.echo(f"{row.name or row.scope:<24}{row.deliveries:>12,}{times}")
+        click.echo(f"{printable(row.name or row.scope):<24}{row.deliveries:>12,}{times}")
 
 
 def _echo_useless(rows: Sequence[Any]) -> None:
     if rows:
         click.echo(f"\n{'link':<24}{'copies':>12}{'useless':>10}")
     for row in rows:
-        click.echo(f"{f'{row.sender} -> {row.receiver}':<24}{row.copies:>12,}{row.useless:>10,}")
+        click.echo(f"{printable(f'{row.sender} -> {row.receiver}'):<24}{row.copies:>12,}{row.useless:>10,}")
