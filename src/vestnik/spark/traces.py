@@ -65,22 +65,26 @@ def read_traces(
     Each file is read by one task, as a stream. On a cluster, files are where all machines find them.
     """
     runs = traces if isinstance(traces, Mapping) else {"": traces}
-    files = [(run, number, fspath(path)) for run, paths in runs.items() for number, path in enumerate(paths)]
+    files = [
+        (run, number, fspath(path), Path(path).absolute())
+        for run, paths in runs.items()
+        for number, path in enumerate(paths)
+    ]
     return spark.range(0, len(files), 1, max(1, len(files))).mapInArrow(_Reading(files), spark_schema(TRACE))
 
 
 class _Reading:
     """What the tasks do: read the files with these numbers."""
 
-    def __init__(self, files: list[tuple[str, int, str]]) -> None:
+    def __init__(self, files: list[tuple[str, int, str, Path]]) -> None:
         self._files = files
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                run, file, path = self._files[number]
-                with Path(path).open("rb") as lines:
-                    yield from trace_batches(lines, path, run, file)
+                run, file, name, path = self._files[number]
+                with path.open("rb") as lines:
+                    yield from trace_batches(lines, name, run, file)
 
 
 def trace_batches(lines: Iterable[bytes], name: str, run: str = "", file: int = 0) -> Iterator[pa.RecordBatch]:
