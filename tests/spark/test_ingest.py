@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.lakes import content, ids, quarantined, quote, write
+from lake.lakes import HOUR, content, ids, quarantined, quote, write
+from vestnik import Event
 from vestnik.errors import InvalidJournal
 from vestnik.lake import taking
 from vestnik.lake.declared import read_declared
@@ -89,3 +90,26 @@ def test_a_driver_that_is_killed_while_tasks_write(spark: SparkSession, tmp_path
     ingest(spark, journals, lake)
     take_in(tmp_path / "undisturbed", journals)
     assert content(lake) == content(tmp_path / "undisturbed")
+
+
+ODD = ["цена", "a/b=ü c", "..", "A", "a", "t" * 300, "__HIVE_DEFAULT_PARTITION__", "007", "2026-01-01", "x%2Fy"]
+
+
+def test_a_lake_has_types_of_any_name_in_a_folder_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    took = [Event(type, {}, source="s", id=str(n)).stamped("b1", n + 1) for n, type in enumerate(ODD)]
+    lake = tmp_path / "lake {a,b} [1]*?"
+    take_in(lake, [write(tmp_path / "b1", "b1", [*took, b"nonsense"])])
+    found = events(spark, lake)
+    assert sorted(row.type_ for row in found.collect()) == sorted(ODD)
+    for type in ODD:
+        assert [row.type for row in found.where(f"type_ = '{type}'").collect()] == [type]
+        assert [row.type_ for row in events(spark, lake, type).collect()] == [type]
+    assert quarantine(spark, lake).count() == 1
+
+
+def test_of_a_lake_only_the_files_are_read_that_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    take_in(tmp_path / "lake", [write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(3)], every=24 * HOUR)])
+    frame = events(spark, tmp_path / "lake")
+    plan = frame.where("type_ = 'quote' AND date = '2027-01-16'")._jdf.queryExecution().executedPlan().toString()
+    partitions = plan[plan.index("PartitionFilters") : plan.index("PushedFilters")]
+    assert "type_" in partitions and "date" in partitions

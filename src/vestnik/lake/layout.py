@@ -140,10 +140,13 @@ def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
 
 def partition_of(type: str, date: str) -> str:
     """The folder of events of a type that were taken on a date. A type whose name is too long goes by its digest."""
-    name = quote(type, safe="")
-    if len(name) > LONGEST:
-        name = f"~{blake2b(type.encode(), digest_size=16).hexdigest()}"
+    name = f"~{blake2b(type.encode(), digest_size=16).hexdigest()}" if is_digest(type) else quote(type, safe="")
     return f"{EVENTS}/type_={name}/date={date}"
+
+
+def is_digest(type: str) -> bool:
+    """Whether a type goes by its digest, in the name of its folder."""
+    return len(quote(type, safe="")) > LONGEST
 
 
 def date_of(day: int) -> str:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from vestnik.lake.declared import schema_of
-from vestnik.lake.layout import EVENTS, Lake
+from vestnik.lake.layout import EVENTS, Lake, is_digest
+from vestnik.lake.manifest import DataFile, PlainFile
 from vestnik.lake.schema import QUARANTINE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+PATTERNS: Final = re.compile(r"[{}\[\]*?\\]")
+"""What a path has that Spark takes for a pattern."""
+NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What is null to Spark as the name of a folder."""
 
 
 def events(spark: SparkSession, lake: str | PathLike[str], type: str | None = None) -> DataFrame:
@@ -20,21 +30,33 @@ def events(spark: SparkSession, lake: str | PathLike[str], type: str | None = No
 
     Of one type, with the columns that are declared for it.
     """
-    found = Lake(lake)
-    declared = found.latest().declared.get(type, {}) if type is not None else {}
+    folder, version = Lake(lake).folder, Lake(lake).latest()
+    declared = version.declared.get(type, {}) if type is not None else {}
     partitions = [pa.field("type_", pa.string()), pa.field("date", pa.date32())]
     schema = _schema(pa.schema([*schema_of(declared), *partitions]))
-    if not (paths := found.paths(type)):
+    files = [file for file in version.events if type in (None, file.type)]
+    if not files:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("basePath", str(found.folder / EVENTS)).parquet(*paths)
+    frame = spark.read.schema(schema).option("basePath", str(folder / EVENTS)).parquet(*_paths(folder, files))
+    if all(_is_folder_name(file.type) for file in files):
+        return frame
+    return frame.withColumn("type_", frame["type"])
+
+
+def _is_folder_name(type: str) -> bool:
+    """Whether Spark reads the type from the name of its folder: it knows escaped bytes, but no UTF-8 of them."""
+    return type.isascii() and type != NULL and not is_digest(type)
 
 
 def quarantine(spark: SparkSession, lake: str | PathLike[str]) -> DataFrame:
     """What was in the journals and is no event."""
-    found = Lake(lake)
-    paths = [str(found.folder / file.path) for file in found.latest().quarantine]
+    folder, files = Lake(lake).folder, Lake(lake).latest().quarantine
     schema = _schema(QUARANTINE)
-    return spark.read.schema(schema).parquet(*paths) if paths else spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*_paths(folder, files)) if files else spark.createDataFrame([], schema)
+
+
+def _paths(folder: Path, files: Sequence[DataFile | PlainFile]) -> list[str]:
+    return [PATTERNS.sub(r"\\\g<0>", str(folder / file.path)) for file in files]
 
 
 def _schema(schema: pa.Schema) -> Any:
