@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from vestnik import Event
 from vestnik.journal import Journal, Settings
 from vestnik.journal.folders import put_name
+from vestnik.journal.identity import identify
 from vestnik.lake.layout import Lake
 from vestnik.wire.packing import TAKEN, pack_taken
 
@@ -30,6 +31,7 @@ def write(folder: Path, broker: str, events: Iterable[Event | bytes], every: int
     folder.mkdir(parents=True, exist_ok=True)
     put_name(folder, broker)
     with Journal.open(folder / "journal", Settings(**settings)) as journal:
+        identify(folder / "journal")
         for event in events:
             payload = event if isinstance(event, bytes) else pack_taken("c", event)
             journal.append([(TAKEN, NOON + journal.last * every, payload)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -482,3 +483,16 @@ def test_who_asks_again_is_answered_once() -> None:
     assert core.under_way("c") == set()
     assert core.handle(asked, "c", 3.0) == [look]
     assert core.handle(Seen(look, 0, 0, page, "no"), "b", 4.0) == [Send("c", Refused(1, "no"))]
+
+
+async def test_a_journal_that_is_begun_anew_is_another(tmp_path: Path) -> None:
+    async def identities() -> tuple[str, str]:
+        async with broker("b", data=tmp_path / "data") as running:
+            url = f"vestnik://{running.address.removeprefix('vestnik://')}"
+            with await asyncio.to_thread(open_journal, url) as journal, open_journal(tmp_path / "data") as folder:
+                return journal.identity, folder.identity
+
+    first, again = await identities(), await identities()
+    assert first == again and first[0] == first[1] != ""
+    shutil.rmtree(tmp_path / "data" / "journal")
+    assert (await identities())[0] not in ("", first[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,12 +130,28 @@ def test_what_is_damaged_or_dropped_is_named(tmp_path: Path) -> None:
     assert len(dropped) == 1 and dropped[0]["position"] == 31 and "up to position " in dropped[0]["reason"]
 
 
-def test_a_journal_that_is_another_is_refused(tmp_path: Path) -> None:
-    one = write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(10)])
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_journal_that_was_begun_anew_is_read_from_its_beginning(tmp_path: Path, count: int) -> None:
+    one, lake = write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(10)]), tmp_path / "lake"
+    take_in(lake, [one])
+    shutil.rmtree(one)
+    write(one, "b1", [quote(n, "b1") for n in range(8, 100)][:count])
+    done = take_in(lake, [one])
+    assert (done.events, done.again, done.quarantined) == (count - 2, 2, 1)
+    assert ids(lake) == list(range(8 + count))
+    (lost,) = quarantined(lake)
+    assert (lost["taken_by"], lost["position"]) == ("b1", 11) and "another journal" in lost["reason"]
+    assert take_in(lake, [write(one, "b1", [quote(200, "b1")])]).events == 1
+    assert len(quarantined(lake)) == 1 and Lake(lake).latest().read == {"b1": count + 1}
+
+
+def test_a_journal_that_is_shorter_is_refused(tmp_path: Path) -> None:
+    one = write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(3)])
+    shutil.copytree(one, tmp_path / "before")
+    write(one, "b1", [quote(n, "b1") for n in range(3, 10)])
     take_in(tmp_path / "lake", [one])
-    other = write(tmp_path / "other", "b1", [quote(n, "b1") for n in range(3)])
-    with pytest.raises(InvalidJournal, match="another journal"):
-        take_in(tmp_path / "lake", [other])
+    with pytest.raises(InvalidJournal, match="lost its end"):
+        take_in(tmp_path / "lake", [tmp_path / "before"])
     with pytest.raises(WrongValue, match="once"):
         take_in(tmp_path / "lake", [one, one])
 

@@ -12,6 +12,7 @@ import vestnik
 from network.test_durable import process
 from vestnik import Event
 from vestnik.journal import Journal, Settings
+from vestnik.journal.identity import identify
 from vestnik.lake.journals import open_journal
 from vestnik.wire.packing import TAKEN, pack_taken
 
@@ -26,6 +27,7 @@ def events(count: int, start: int = 1, broker: str = "b", **envelope: Any) -> li
 def write(folder: Path, stored: list[Event]) -> None:
     """A journal as a broker leaves it, or what it adds to it."""
     with Journal.open(folder / "journal", Settings()) as journal:
+        identify(folder / "journal")
         journal.append([(TAKEN, 1_000 + (event.seq or 0), pack_taken("c", event)) for event in stored])
 
 

@@ -59,7 +59,7 @@ def test_a_lake_is_a_table_of_spark(spark: SparkSession, tmp_path: Path, journal
 
 def test_what_is_wrong_with_a_journal_is_said_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidJournal, match="is no folder"):
-        on(spark)(stage, [Part(tmp_path, "part", str(tmp_path / "missing"), "b1", None, 1, {})])
+        on(spark)(stage, [Part(tmp_path, "part", str(tmp_path / "missing"), "b1", "", None, 1, {})])
 
 
 KILLED = """

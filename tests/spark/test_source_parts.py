@@ -25,12 +25,17 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.datasource import Filter as Condition
 
-from vestnik import Event
+from lake.lakes import quote
+from lake.lakes import write as written
+from vestnik import Event, Filter
 from vestnik.errors import FilterSyntaxError, InvalidSetting, MissingEvents, NotStaged, WrongValue
+from vestnik.lake.journals import open_journal
 from vestnik.model.times import to_micros
 from vestnik.spark.source.offsets import admitted, read_offsets, stretches
 from vestnik.spark.source.options import Reading, Writing
 from vestnik.spark.source.pushdown import pushed
+from vestnik.spark.source.reading import Stretch
+from vestnik.spark.source.streaming import StreamReader
 from vestnik.spark.source.writing import check_columns
 
 
@@ -115,6 +120,28 @@ def test_offsets_are_words_or_positions() -> None:
 @pytest.mark.parametrize("error", [MissingEvents("b", 1, None, "gone"), NotStaged("/a", "gone")])
 def test_errors_survive_pickling(error: Exception) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_what_brokers_take_for_too_complex_is_left_to_spark() -> None:
+    long, short = EqualTo(("id",), "x" * 10_000), EqualTo(("type",), "a")
+    filter, left = pushed([long, short])
+    assert left == [long] and str(filter) == "type = 'a'"
+    many = [In((column,), tuple(f"{n:060}" for n in range(100))) for column in ("source", "id", "subject")]
+    filter, left = pushed(many)
+    assert left and Filter.parse(str(filter)) == filter, "a broker takes what is put to it"
+
+
+def test_who_may_go_on_without_what_was_dropped_plans_no_tasks_for_it(tmp_path: Path) -> None:
+    folder = written(tmp_path / "b", "b", [quote(n, "b") for n in range(90)], segment_size=2_000, retain_size=4_000)
+    with open_journal(folder) as journal:
+        first, last = journal.first(), journal.last()
+    start, end = {"b": [3, ""]}, {"b": [last, ""]}
+    (part,) = StreamReader(Reading(urls=(str(folder),), is_strict=False)).partitions(start, end)
+    assert isinstance(part, Stretch) and first > 5 and (part.after, part.upto) == (first - 1, last)
+    reader = StreamReader(Reading(urls=(str(folder),), is_strict=False, per_trigger=5))
+    assert reader.latestOffset(start, reader.getDefaultReadLimit())["b"][0] == first + 4
+    (part,) = StreamReader(Reading(urls=(str(folder),))).partitions(start, end)
+    assert isinstance(part, Stretch) and part.after == 3, "the task says what is missing"
 
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +88,10 @@ def test_the_reader_takes_what_it_can(spark: SparkSession, folder: Path) -> None
     ("options", "said"),
     [
         ({"url": "/no/such/folder"}, "InvalidJournal.*no folder"),
-        ({"url": "127.0.0.1:1", "timeout": "0.2"}, r"Unreachable.*127\.0\.0\.1:1"),
+        (
+            {"url": "127.0.0.1:1", "timeout": "0.2"},
+            r"Unreachable.*127\.0\.0\.1:1.*for 0\.2 seconds \(the option timeout\)",
+        ),
         ({"url": "FOLDER", "startingOfsets": "latest"}, "InvalidSetting.*did you mean startingOffsets"),
         ({"url": "FOLDER", "filter": "n >"}, "FilterSyntaxError"),
         ({"url": "FOLDER,FOLDER"}, "both the journal of b"),
@@ -190,6 +195,17 @@ def test_a_stream_begins_and_ends_where_it_is_told(spark: SparkSession, tmp_path
     assert nothing.all() == [101, 102, 103]
 
 
+def test_a_stream_that_starts_before_its_broker_waits_for_it(spark: SparkSession, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    write(tmp_path / "b", events(10))
+    sink = Sink(tmp_path)
+    query = sink.run(stream(spark, address, timeout=100), availableNow=True)
+    with running(tmp_path / "b", address):
+        assert query.awaitTermination(120)
+    assert sink.all() == list(range(1, 11))
+
+
 def test_a_broker_that_is_away_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
     sink = Sink(tmp_path)
     with process("--listen", "127.0.0.1:0", "--data", str(tmp_path / "b")) as (first, address):
@@ -209,11 +225,26 @@ def test_a_broker_that_is_away_is_waited_for(spark: SparkSession, tmp_path: Path
     assert query.exception() is None
 
 
-def test_a_checkpoint_of_another_journal_is_refused(spark: SparkSession, tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize("count", [5, 150])
+def test_a_checkpoint_of_another_journal_is_refused(
+    spark: SparkSession, tmp_path: Path, folder: Path, count: int
+) -> None:
     sink = Sink(tmp_path)
     sink.finish(stream(spark, folder))
     other = tmp_path / "other"
-    write(other, events(5))
-    query = sink.run(stream(spark, other))
+    write(other, events(count, start=1_000))
+    query = sink.run(stream(spark, other), availableNow=True)
+    with pytest.raises(PySparkException, match="another journal took its place"):
+        query.awaitTermination(120)
+    sink.finish(stream(spark, other, failOnDataLoss="false"))
+    assert sink.all() == [*range(1, 101), *range(1_000, 1_000 + count)]
+
+
+def test_a_journal_that_lost_its_end_is_refused(spark: SparkSession, tmp_path: Path, folder: Path) -> None:
+    sink, before = Sink(tmp_path), tmp_path / "before"
+    shutil.copytree(folder, before)
+    write(folder, events(5, start=101))
+    sink.finish(stream(spark, folder))
+    query = sink.run(stream(spark, before), availableNow=True)
     with pytest.raises(PySparkException, match="shorter than it was"):
         query.awaitTermination(120)

@@ -141,13 +141,17 @@ class Past(Message, frozen=True):
 
 
 class Seen(Message, frozen=True):
-    """A page of what is stored from position `first` to `last`, or the reason why there is none."""
+    """A page of what is stored from position `first` to `last`, or the reason why there is none.
+
+    `journal` is which journal it is of, where that is known.
+    """
 
     what: Look
     first: int
     last: int
     page: Page
     reason: str = ""
+    journal: str = ""
 
 
 class Consulted(Message, frozen=True):

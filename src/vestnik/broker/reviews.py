@@ -32,4 +32,5 @@ class Reviews:
             del self._open[client]
         if message.reason:
             return [Send(client, Refused(request, message.reason))]
-        return [Send(client, Reviewed(request, self._name, message.first, message.last, message.page))]
+        page = Reviewed(request, self._name, message.first, message.last, message.page, message.journal)
+        return [Send(client, page)]

@@ -24,7 +24,7 @@ class BrokerJournal(Journal):
         self._url = url
         self._patience = patience
         self._bus = connect_sync(url, **connection).__enter__()
-        self._name = ""
+        self._name = self._identity = ""
         try:
             self._name = self._ends().broker
         except BaseException:
@@ -37,6 +37,11 @@ class BrokerJournal(Journal):
     @property
     def broker(self) -> str:
         return self._name
+
+    @property
+    def identity(self) -> str:
+        """As it was said with the last answer."""
+        return self._identity
 
     def first(self) -> int:
         return self._ends().first
@@ -51,6 +56,7 @@ class BrokerJournal(Journal):
         found = self._bus.review(wanted, after=after, upto=upto, most=most, timeout=self._patience)
         if self._name not in ("", found.broker):
             raise WrongValue(f"the broker at {self._url} is {self._name}", found.broker)
+        self._identity = found.journal
         return found
 
     def pages(

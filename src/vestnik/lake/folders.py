@@ -9,6 +9,7 @@ from pathlib import Path
 from vestnik.errors import InvalidJournal
 from vestnik.journal import Observer
 from vestnik.journal.folders import JOURNAL, name_in
+from vestnik.journal.identity import identity_in
 from vestnik.journal.segments import SUFFIX
 from vestnik.lake.journals import Journal
 from vestnik.model.filters import Filter
@@ -47,6 +48,10 @@ class FolderJournal(Journal):
     def broker(self) -> str:
         self._name = self._name or name_in(self._folder) or self._named_by_events()
         return self._name
+
+    @property
+    def identity(self) -> str:
+        return identity_in(self._folder / JOURNAL)
 
     def _named_by_events(self) -> str:
         for page in self.pages():

@@ -33,6 +33,11 @@ class Journal(ABC):
     def broker(self) -> str:
         """The name of the broker whose journal it is."""
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Which journal of that broker it is: another where it was begun anew. Empty where that is not known."""
+
     @abstractmethod
     def first(self) -> int:
         """The first position that is kept now; the one behind `last` where there is none."""

@@ -47,10 +47,11 @@ class Column(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A version of a lake. `read` says up to which position the journal of each broker is in it."""
+    """A version of a lake. `read` says up to which position the journal of each broker is in it, `journals` which."""
 
     version: int = 0
     read: dict[str, int] = {}
+    journals: dict[str, str] = {}
     events: tuple[DataFile, ...] = ()
     quarantine: tuple[PlainFile, ...] = ()
     keys: tuple[PlainFile, ...] = ()

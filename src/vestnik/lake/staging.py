@@ -36,16 +36,24 @@ BYTES: Final = 256 << 20
 """Of events, packed, that a task has in memory, about."""
 
 
+REPLACED: Final = "another journal took the place of this one: what was taken from here on and not yet read is lost"
+
+
 class Part(Struct, frozen=True):
-    """What the broker at `at` took behind one position and up to another, and the lake that it is for."""
+    """What the broker at `at` took behind one position and up to another, and the lake that it is for.
+
+    Its journal took the place of another, that was read up to `replaced`, where there is one.
+    """
 
     lake: Path
     name: str
     at: str
     broker: str
+    journal: str
     after: int | None
     upto: int
     declared: dict[str, dict[str, Column]]
+    replaced: int | None = None
 
 
 class Staged(Struct, frozen=True):
@@ -62,6 +70,8 @@ def stage(part: Part) -> Staged:
     files: list[DataFile] = []
     found: list[Keys] = [np.empty(0, STAGED)]
     bad: list[Unreadable] = []
+    if part.replaced is not None:
+        bad.append(Unreadable(part.replaced + 1, None, REPLACED, None))
     with _no_collecting(), open_journal(part.at) as journal:
         for batches in _some(part, journal, bad):
             table = pa.Table.from_batches(batches, EVENTS)
@@ -89,6 +99,8 @@ def _some(part: Part, journal: Journal, bad: list[Unreadable]) -> Iterator[list[
         if size >= BYTES:
             yield batches
             batches, size = [], 0
+    if part.journal and journal.identity not in ("", part.journal):
+        raise InvalidJournal(part.at, "was begun anew while it was read; run it again")
     if reached < part.upto:
         raise InvalidJournal(part.at, f"ends at position {reached:,}; it went to {part.upto:,} before")
     yield batches

@@ -49,13 +49,18 @@ class TookIn(Struct, frozen=True):
 
 
 class Range(Struct, frozen=True):
-    """What of a journal is to be read: where it is, behind which position and up to which; the first that it has."""
+    """What of a journal is to be read: where it is, behind which position and up to which; the first that it has.
+
+    Where it took the place of another, that was read up to `replaced`.
+    """
 
     at: str
     broker: str
+    journal: str
     after: int | None
     first: int
     upto: int
+    replaced: int | None = None
 
 
 def take_in(
@@ -94,12 +99,14 @@ def _to_read(at: str, manifest: Manifest) -> Range | None:
         first, last = journal.first(), journal.last()
         if last < first:
             return None
-        broker = journal.broker
-    after = manifest.read.get(broker)
+        broker, identity = journal.broker, journal.identity
+    after, known = manifest.read.get(broker), manifest.journals.get(broker)
+    if after is not None and known and identity not in ("", known):
+        return Range(at, broker, identity, None, first, last, replaced=after)
     if after is not None and last < after:
-        known = f"the lake has what {broker} took up to {after:,}"
-        raise InvalidJournal(at, f"ends at position {last:,}, and {known}: it is another journal, or lost its end")
-    return Range(at, broker, after, first, last)
+        has = f"the lake has what {broker} took up to {after:,}"
+        raise InvalidJournal(at, f"ends at position {last:,}, and {has}: it is another journal, or lost its end")
+    return Range(at, broker, identity or known or "", after, first, last)
 
 
 def _check(ranges: Sequence[Range]) -> None:
@@ -127,7 +134,7 @@ def _some(ranges: Sequence[Range]) -> tuple[list[Range], list[Range]]:
         end = min(one.upto, _begin(one) + share)
         now.append(replace(one, upto=end))
         if end < one.upto:
-            later.append(replace(one, after=end))
+            later.append(replace(one, after=end, replaced=None))
     return now, later
 
 
@@ -136,9 +143,10 @@ def _parts(writer: Writer, one: Range, manifest: Manifest) -> list[Part]:
     count = -(-(one.upto - begin) // PART)
     ends = [begin + (one.upto - begin) * place // count for place in range(1, count + 1)]
     afters = [one.after, *ends[:-1]]  # what is missing before the first is read, too
+    replaced = [one.replaced, *(None for _ in ends[:-1])]
     return [
-        Part(writer.folder, writer.new_name(), one.at, one.broker, after, end, manifest.declared)
-        for after, end in zip(afters, ends, strict=True)
+        Part(writer.folder, writer.new_name(), one.at, one.broker, one.journal, after, end, manifest.declared, before)
+        for after, end, before in zip(afters, ends, replaced, strict=True)
     ]
 
 
@@ -156,6 +164,7 @@ def _take(
         replace(
             manifest,
             read={**manifest.read, **{one.broker: one.upto for one in ranges}},
+            journals={**manifest.journals, **{one.broker: one.journal for one in ranges}},
             events=(*manifest.events, *events),
             quarantine=(*manifest.quarantine, *quarantine),
             keys=(*manifest.keys, *keys),

@@ -14,7 +14,7 @@ SCANNED: Final = 10_000
 """Records that are read for one page, whatever is wanted of them: nobody keeps a broker busy for long."""
 
 
-def leaf_through(journal: Journal, what: Look, last: int) -> Seen:
+def leaf_through(journal: Journal, what: Look, last: int, identity: str) -> Seen:
     """The page of `journal` that is asked for, of what there is up to position `last`."""
     review = what.review
     upto = min(review.upto, last) if review.upto > 0 else last
@@ -30,7 +30,7 @@ def leaf_through(journal: Journal, what: Look, last: int) -> Seen:
     else:
         after = max(start, upto)
     leaf.miss(cursor.lost, journal.first, after)
-    return Seen(what, journal.first, last, leaf.page(after))
+    return Seen(what, journal.first, last, leaf.page(after), journal=identity)
 
 
 def unseen(what: Look, reason: str) -> Seen:

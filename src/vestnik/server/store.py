@@ -14,6 +14,7 @@ from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalFailed, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
+from vestnik.journal.identity import identify
 from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
@@ -46,6 +47,7 @@ class JournalStore:
 
     def __init__(self, folder: Path, settings: Settings | None = None, latest_by: str | None = None) -> None:
         self._journal = Journal.open(folder, settings)
+        self._identity = identify(folder)
         self._held = Held(folder.with_name("held"), fsync=self._journal.settings.fsync)
         self._commit = GroupCommit(Whole(self._journal, self._held))
         self._leaving = GroupCommit(self._held)
@@ -131,7 +133,7 @@ class JournalStore:
 
     async def _show(self, what: Look, last: int, answer: Callable[[Seen], None]) -> None:
         try:
-            answer(await asyncio.to_thread(leaf_through, self._journal, what, last))
+            answer(await asyncio.to_thread(leaf_through, self._journal, what, last, self._identity))
         except (VestnikError, OSError) as error:
             answer(unseen(what, f"what it has stored cannot be read: {error}"))
 

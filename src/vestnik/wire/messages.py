@@ -398,7 +398,8 @@ class Fetched(Message, frozen=True, tag=71):
 class Reviewed(Message, frozen=True, tag=73):
     """The answer to Review: a page, whose journal it is of, the `first` position that is kept and the `last` durable.
 
-    The page may be empty and not the end: behind `page.after` there is more up to what was asked for.
+    `journal` is another where the broker has begun another, or empty where it does not say. The page may be empty and
+    not the end: behind `page.after` there is more up to what was asked for.
     """
 
     request: int
@@ -406,6 +407,7 @@ class Reviewed(Message, frozen=True, tag=73):
     first: int
     last: int
     page: Page
+    journal: str = ""
 
 
 class Report(Message, frozen=True, tag=72):

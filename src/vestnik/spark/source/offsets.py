@@ -18,6 +18,16 @@ EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
 
+def marked(offsets: Offsets, journals: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Offsets as a checkpoint has them: with each position, of which journal it is."""
+    return {broker: (position, journals.get(broker, "")) for broker, position in offsets.items()}
+
+
+def unmarked(found: Mapping[str, tuple[int, str]]) -> tuple[Offsets, dict[str, str]]:
+    """The positions, and the journals that they are of."""
+    return {name: one[0] for name, one in found.items()}, {name: one[1] for name, one in found.items()}
+
+
 def read_offsets(option: str, text: str) -> Wanted:
     """`earliest`, `latest`, or JSON: {"b1": 17, "b2": "latest"}."""
     if text.lower() in (EARLIEST, LATEST):

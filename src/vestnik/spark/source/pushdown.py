@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.datasource import Filter as Condition
 
+from vestnik.errors import FilterTooComplex
 from vestnik.model.filters import Filter
 from vestnik.model.times import to_micros
 
@@ -42,16 +43,18 @@ _SIGNS: Final[dict[type[Condition], str]] = {
 
 
 def pushed(conditions: Iterable[Condition]) -> tuple[Filter, list[Condition]]:
-    """The filter that says what some of the conditions say, and the others."""
-    texts: list[str] = []
+    """The filter that says what some of the conditions say, no more than brokers take, and the others."""
+    found = Filter.all()
     left: list[Condition] = []
     for condition in conditions:
         text = text_of(condition)
+        try:
+            found = found if text is None else Filter.parse(str(found & Filter.parse(text)))
+        except FilterTooComplex:
+            text = None
         if text is None:
             left.append(condition)
-        else:
-            texts.append(text)
-    return Filter.parse(" AND ".join(texts) or "TRUE", limits=None), left
+    return found, left
 
 
 def text_of(condition: Condition) -> str | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.datasource import Filter as Condition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from vestnik.errors import InvalidSetting, MissingEvents, WrongValue
+from vestnik.errors import InvalidSetting, MissingEvents, NoBroker, Unreachable, WrongValue
 from vestnik.lake.journals import Journal, is_address, open_journal
 from vestnik.lake.rows import batch_of_page, quarantine_of
 from vestnik.lake.schema import EVENTS, QUARANTINE
@@ -36,6 +36,9 @@ def check_schema(schema: StructType, options: Reading) -> None:
         raise WrongValue(f"the schema of vestnik is {wanted.simpleString()}", schema.simpleString(), "leave it out")
 
 
+ANOTHER: Final = "another journal took its place"
+
+
 class Source(NamedTuple):
     """A broker, where it is, and its journal."""
 
@@ -47,7 +50,12 @@ def opened(url: str, options: Reading, *, timeout: float | None, patience: float
     """The journal at `url`; a broker is waited for `timeout` seconds, and each of its answers `patience` seconds."""
     if not is_address(url):
         return open_journal(url)
-    return open_journal(url, timeout=timeout, patience=patience, **options.connection)
+    try:
+        return open_journal(url, timeout=timeout, patience=patience, **options.connection)
+    except NoBroker:
+        raise
+    except Unreachable as error:
+        raise Unreachable(error.address, f"{error.reason}, for {timeout:g} seconds (the option timeout)") from None
 
 
 def open_all(options: Reading, held: ExitStack, patience: float | None = None) -> dict[str, Source]:
@@ -63,6 +71,11 @@ def open_all(options: Reading, held: ExitStack, patience: float | None = None) -
     return found
 
 
+def is_another(known: str, journal: Journal) -> bool:
+    """Whether it is not the journal that is known, as far as both say which they are."""
+    return bool(known and journal.identity) and known != journal.identity
+
+
 def place(wanted: int | str, journal: Journal) -> int:
     """The position up to which all counts as read."""
     if wanted == EARLIEST:
@@ -73,16 +86,17 @@ def place(wanted: int | str, journal: Journal) -> int:
 class Stretch(InputPartition):
     """Positions of one journal, for one task."""
 
-    def __init__(self, url: str, broker: str, after: int, upto: int) -> None:
+    def __init__(self, url: str, broker: str, journal: str, after: int, upto: int) -> None:
         self.url = url
         self.broker = broker
+        self.journal = journal
         self.after = after
         self.upto = upto
 
 
-def planned(source: Source, after: int, upto: int, options: Reading) -> list[InputPartition]:
+def planned(source: Source, journal: str, after: int, upto: int, options: Reading) -> list[InputPartition]:
     broker = source.journal.broker
-    return [Stretch(source.url, broker, *ends) for ends in stretches(after, upto, options.per_partition)]
+    return [Stretch(source.url, broker, journal, *ends) for ends in stretches(after, upto, options.per_partition)]
 
 
 def read(part: Any, options: Reading, wanted: Filter, timeout: float | None) -> Iterator[pa.RecordBatch]:
@@ -94,6 +108,10 @@ def read(part: Any, options: Reading, wanted: Filter, timeout: float | None) -> 
             raise WrongValue(f"the broker at {part.url} is {part.broker}", journal.broker)
         seen = part.after
         for page in journal.pages(part.after, part.upto, wanted):
+            if is_another(part.journal, journal):
+                if options.is_strict:
+                    raise MissingEvents(part.broker, seen + 1, part.upto, ANOTHER)
+                return
             _check(page, part, options)
             batch, bad = batch_of_page(page, part.broker)
             yield batch if options.content == EVENTS_TABLE else quarantine_of(bad, part.broker)
@@ -129,7 +147,7 @@ class BatchReader(DataSourceReader):
             for broker, source in open_all(options, held).items():
                 after = place(wanted_of(options.starting, broker, EARLIEST), source.journal)
                 upto = place(wanted_of(options.ending, broker, LATEST), source.journal)
-                found += planned(source, after, upto, options)
+                found += planned(source, source.journal.identity, after, upto, options)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

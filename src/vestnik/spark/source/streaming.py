@@ -1,13 +1,14 @@
 """Reading what brokers take, batch by batch, for as long as the query runs.
 
-Offsets are positions that the query has read up to, by broker. They are in the checkpoint, so a query that is started
-again goes on where it was. A broker that is away is waited for: there is nothing new of it until it is back.
+Offsets are positions that the query has read up to, by broker, and of which journal they are. They are in the
+checkpoint, so a query that is started again goes on where it was. A broker that is away is waited for: there is nothing
+new of it until it is back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +21,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from vestnik.errors import MissingEvents
-from vestnik.spark.source.offsets import EARLIEST, LATEST, Offsets, admitted, wanted_of
+from vestnik.spark.source.offsets import EARLIEST, LATEST, Offsets, admitted, marked, unmarked, wanted_of
 from vestnik.spark.source.options import Reading
-from vestnik.spark.source.reading import Source, open_all, place, planned, read
+from vestnik.spark.source.reading import ANOTHER, Source, is_another, open_all, place, planned, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,12 +47,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _sources(self) -> dict[str, Source]:
         return open_all(self._options, self._held, PATIENCE)
 
-    def initialOffset(self) -> Offsets:
+    def initialOffset(self) -> dict[str, Any]:
         wanted = self._options.starting
-        return {
-            broker: place(wanted_of(wanted, broker, EARLIEST), source.journal)
-            for broker, source in self._sources.items()
-        }
+        return self._marked(
+            {
+                broker: place(wanted_of(wanted, broker, EARLIEST), source.journal)
+                for broker, source in self._sources.items()
+            }
+        )
 
     def getDefaultReadLimit(self) -> ReadLimit:
         most = self._options.per_trigger
@@ -60,21 +63,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = {broker: self._end(broker) for broker in self._sources}
 
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        found = {broker: self._latest(broker) for broker in self._sources}
         begin = self._begin(start)
-        last = {broker: max(self._latest(broker, begin[broker]), begin[broker]) for broker in self._sources}
+        last = {broker: self._reached(broker, begin[broker], upto) for broker, upto in found.items()}
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return {**begin, **(last if most is None else admitted(begin, last, most))}
+        end = {**begin, **(last if most is None else admitted(begin, last, most))}
+        return self._marked(end, unmarked(start)[1])
 
     def reportLatestOffset(self) -> Offsets | None:
         return None
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         begin = self._begin(start)
         found: list[InputPartition] = []
-        for broker, upto in end.items():
+        positions, journals = unmarked(end)
+        for broker, upto in positions.items():
             if source := self._sources.get(broker):
-                found += planned(source, begin[broker], upto, self._options)
+                found += planned(source, journals[broker], begin[broker], upto, self._options)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -83,29 +89,58 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         self._held.close()
 
+    def _marked(self, offsets: Offsets, known: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """With the journals that the brokers have now, or that are known of those that are not at url."""
+        now = {broker: source.journal.identity for broker, source in self._sources.items()}
+        return marked(offsets, {**(known or {}), **{broker: journal for broker, journal in now.items() if journal}})
+
     def _begin(self, start: dict[str, Any]) -> Offsets:
-        """Where each journal begins: of brokers that were not there before, with the first that is kept."""
-        for broker, position in start.items():
-            if broker not in self._sources and self._options.is_strict:
+        """Where each journal begins: of those that were not there before, with the first that is kept."""
+        positions, journals = unmarked(start)
+        for broker, position in positions.items():
+            source = self._sources.get(broker)
+            if source is None and self._options.is_strict:
                 reason = f"the checkpoint is up to {position} of it, and it is not at url"
                 raise MissingEvents(broker, position + 1, None, reason)
+            if source is not None and is_another(journals[broker], source.journal):
+                if self._options.is_strict:
+                    raise MissingEvents(broker, position + 1, None, ANOTHER)
+                positions[broker] = place(EARLIEST, source.journal)
         new = {
-            broker: place(EARLIEST, self._sources[broker].journal) for broker in self._sources if broker not in start
+            broker: place(EARLIEST, source.journal)
+            for broker, source in self._sources.items()
+            if broker not in positions
         }
-        return {**start, **new}
+        if not self._options.is_strict:
+            positions = {broker: self._kept(broker, position) for broker, position in positions.items()}
+        return {**positions, **new}
 
-    def _latest(self, broker: str, begin: int) -> int:
-        """How far it can be read now; no further than it was, while it does not answer."""
+    def _kept(self, broker: str, position: int) -> int:
+        """The position, or where what is kept begins, if that is behind it: nobody reads what was dropped."""
+        source = self._sources.get(broker)
+        with suppress(TimeoutError):
+            return position if source is None else max(position, place(EARLIEST, source.journal))
+        return position
+
+    def _latest(self, broker: str) -> int | None:
+        """How far it can be read now; None while it does not answer."""
         if self._target is not None:
             return self._target[broker]
         try:
-            return self._end(broker, begin)
+            return self._end(broker)
         except TimeoutError:
-            return begin
+            return None
 
-    def _end(self, broker: str, begin: int = 0) -> int:
+    def _reached(self, broker: str, begin: int, upto: int | None) -> int:
+        if upto is not None and upto < begin <= self._wanted(broker, begin):
+            raise MissingEvents(broker, upto + 1, begin, "the journal is shorter than it was: another took its place")
+        return begin if upto is None else max(begin, upto)
+
+    def _end(self, broker: str) -> int:
         last = self._sources[broker].journal.last()
-        if last < begin:
-            raise MissingEvents(broker, last + 1, begin, "the journal is shorter than it was: another took its place")
+        return min(last, self._wanted(broker, last))
+
+    def _wanted(self, broker: str, last: int) -> int:
+        """The last that is to be read; `last` where nothing is said."""
         wanted = wanted_of(self._options.ending, broker, LATEST)
-        return min(last, wanted) if isinstance(wanted, int) else last
+        return wanted if isinstance(wanted, int) else last
