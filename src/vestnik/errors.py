@@ -337,6 +337,14 @@ class NotDerived(VestnikError):
         super().__init__(f"deriving stopped: {reason}")
 
 
+class InvalidPlan(VestnikError):
+    """A plan for the pipeline is none, for `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
 class InvalidLake(VestnikError):
     """What is at `path` is no lake, or cannot be used as one: `reason`."""
 

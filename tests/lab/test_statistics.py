@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from vestnik.lab.statistics import Estimate, estimate, holm, number, p_value, student_tail
+from vestnik.lab.statistics import Estimate, estimate, holm, p_value, student_tail
+from vestnik.report.numbers import number
 
 
 @pytest.mark.parametrize(

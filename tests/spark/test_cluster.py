@@ -17,6 +17,7 @@ from vestnik import Event, Filter
 VESTNIK = Path(sys.executable).with_name("vestnik")
 FILTERS = {"cheap": "price < 10", "named": "symbol LIKE '%1' OR price = 3"}
 
+
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with cluster(tmp_path_factory.mktemp("cluster")) as running:

@@ -11,7 +11,8 @@ from vestnik.lab.checking_runs import LEVEL
 from vestnik.lab.checking_weather_claims import judge_weather
 from vestnik.lab.losses import RATE
 from vestnik.lab.results import Claim, Row, verdict
-from vestnik.lab.statistics import WIDE, Estimate, holm, number, p_value
+from vestnik.lab.statistics import WIDE, Estimate, holm, p_value
+from vestnik.report.numbers import number
 
 
 def judge(tables: dict[str, list[Row]]) -> list[Claim]:

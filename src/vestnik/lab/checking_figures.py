@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vestnik.lab.checking import TABLE_1
-from vestnik.lab.figures import figure
 from vestnik.lab.losses import RATE
 from vestnik.lab.results import Figure, Result, Row
+from vestnik.report.drawing import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

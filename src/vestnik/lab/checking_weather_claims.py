@@ -5,7 +5,8 @@ from __future__ import annotations
 from vestnik.lab.checking_runs import LEVEL
 from vestnik.lab.losses import RATE
 from vestnik.lab.results import Claim, Row, verdict
-from vestnik.lab.statistics import holm, number
+from vestnik.lab.statistics import holm
+from vestnik.report.numbers import number
 
 
 def judge_weather(tables: dict[str, list[Row]]) -> list[Claim]:

@@ -10,12 +10,13 @@ from msgspec.structs import asdict, replace
 
 from vestnik.lab.compare_claims import judge
 from vestnik.lab.compare_run import Compared, Task, measure
-from vestnik.lab.figures import COLOURS, WIDTHS, figure, log_log
+from vestnik.lab.figures import COLOURS, WIDTHS, log_log
 from vestnik.lab.overlay import Routing
 from vestnik.lab.parallel import Bench, done
 from vestnik.lab.plays import WORKLOADS
 from vestnik.lab.plays import Size as Size
 from vestnik.lab.results import Figure, Result, Row
+from vestnik.report.drawing import figure
 from vestnik.routing.registry import known_strategies
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from vestnik.lab.compare_run import Compared
 from vestnik.lab.results import Claim, verdict
-from vestnik.lab.statistics import number
+from vestnik.report.numbers import number
 
 EXACT = ("simple", "identity", "covering", "merging")
 

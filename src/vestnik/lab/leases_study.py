@@ -7,10 +7,11 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from vestnik.lab.figures import COLOURS, figure
+from vestnik.lab.figures import COLOURS
 from vestnik.lab.leases import STRATEGIES, Overhead, Recovery, overhead, recover
 from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Claim, Figure, Result
+from vestnik.report.drawing import figure
 
 
 class Corrupted(NamedTuple):

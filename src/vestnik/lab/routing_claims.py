@@ -7,7 +7,7 @@ from itertools import pairwise
 from vestnik.lab.agreement import LEVEL
 from vestnik.lab.results import Claim, verdict
 from vestnik.lab.routing_evidence import EQUALITY, GRID, INTERVAL, LARGE, LINKS, PAPER, PAPERS_LARGEST, Evidence
-from vestnik.lab.statistics import number
+from vestnik.report.numbers import number
 
 
 def judge(evidence: Evidence) -> list[Claim]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from vestnik.lab.figures import COLOURS, WIDTHS, figure, log_log
+from vestnik.lab.figures import COLOURS, WIDTHS, log_log
 from vestnik.lab.results import Result
 from vestnik.lab.routing import FORMS, Measured
 from vestnik.lab.routing_evidence import PAPER, STRATEGIES, Evidence
 from vestnik.lab.statistics import Estimate
+from vestnik.report.drawing import figure
 from vestnik.sim.topologies import Topology
 from vestnik.wire.messages import NodeId
 

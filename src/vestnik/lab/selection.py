@@ -15,9 +15,10 @@ from vestnik.lab.exact import EACH
 from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.results import Claim, verdict
 from vestnik.lab.routing import STOCKS
-from vestnik.lab.statistics import Estimate, estimate, number
+from vestnik.lab.statistics import Estimate, estimate
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.report.numbers import number
 from vestnik.sim.topologies import Topology, paper
 from vestnik.wire.messages import AdminS, Advertise, NodeId, Notify, Publish, Subscribe
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from vestnik.report.numbers import number
+
 WIDE = 1.96
 """Half a confidence interval of 95 %, in standard errors."""
 
@@ -25,13 +27,6 @@ class Estimate(NamedTuple):
 def estimate(values: Sequence[float]) -> Estimate:
     spread = stdev(values) if len(values) > 1 else 0.0
     return Estimate(mean(values), spread / math.sqrt(len(values)), len(values))
-
-
-def number(value: float) -> str:
-    """Four significant digits, whole numbers in full."""
-    if value == round(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

@@ -18,7 +18,8 @@ from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.parallel import Bench, Cores, Pool
 from vestnik.lab.results import Result, write
 from vestnik.lab.routing import Measured, Setting, check_loads
-from vestnik.lab.statistics import estimate, number
+from vestnik.lab.statistics import estimate
+from vestnik.report.numbers import number
 
 OF_ONE = "advertisements form subscriptions seeds operations tolerance locality zipf producers".split()
 """The options that mean something for one strategy only."""

@@ -14,6 +14,7 @@ from vestnik.cli.lazy import LazyGroup
         "ingest": ("vestnik.cli.pipeline.ingest:command", "Take the journals of brokers into a lake."),
         "compact": ("vestnik.cli.pipeline.compact:command", "Make few large files of a lake's many small ones."),
         "files": ("vestnik.cli.pipeline.files:command", "List the Parquet files of a lake."),
+        "run": ("vestnik.cli.pipeline.run:command", "All of it, as a file says, with a report."),
         "match": (
             "vestnik.cli.pipeline.match:command",
             "Find the subscriptions that each of very many events matches.",

@@ -1,0 +1,103 @@
+"""`vestnik pipeline run`"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from vestnik.cli.inputs import Refused
+from vestnik.cli.outputs import echo_json
+from vestnik.cli.pipeline.inputs import Unreadable, stage_subscriptions
+from vestnik.cli.pipeline.progress import task_progress
+from vestnik.spark.session import session
+from vestnik.spark.shards import compile_subscriptions
+from vestnik.spark.whole import Performance, Plan, Whole, read_plan, render
+
+REPORT = "report.html"
+NOT_RIGHT = 1
+
+
+@click.command(
+    "run",
+    epilog="Exit codes: 0 done; 1 done, but some could not be read, or the traces are not right; 2 wrong input.",
+)
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(path_type=Path))
+@click.option("--master", metavar="MASTER", help="Where Spark runs, as spark://HOST:PORT.  [default: here, all cores]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(ctx: click.Context, config: Path, master: str | None, as_json: bool) -> None:
+    """Do all that CONFIG.toml says: take in, match, derive, verify, and write a report.
+
+    The tables and report.html are in the folder `out` that it names. What an earlier run left there is replaced when
+    this one is done.
+    """
+    plan = read_plan(config)
+    out = Path(plan.out)
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / REPORT).is_file())):
+        raise Refused(f"{out} is there already, and no report; name a folder that is new or empty")
+    new = out.with_name(f".{out.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        whole = _perform(plan, new, master)
+        (new / REPORT).write_text(render(whole, f"What {config.name} found"), encoding="utf-8")
+        _replace(out, new)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    _print(whole, out, as_json)
+    ctx.exit(0 if whole.is_right else NOT_RIGHT)
+
+
+def _perform(plan: Plan, folder: Path, master: str | None) -> Whole:
+    unread = Unreadable()
+    spark = session(master, "vestnik run")
+    try:
+        doing = Performance(spark, plan, folder, lambda stage: task_progress(spark, stage))
+        doing.take_in()
+        if plan.match is not None:
+            with tempfile.TemporaryDirectory(prefix="vestnik-run-") as work:
+                path = Path(work) / "subscriptions.parquet"
+                stage_subscriptions(plan.match.subscriptions, path, unread)
+                _match(doing, spark.read.parquet(str(path)), plan.match.subscriptions, unread)
+        doing.derive()
+        if plan.verify is not None:
+            doing.verify(plan.verify)
+        return doing.whole
+    finally:
+        spark.stop()
+
+
+def _match(doing: Performance, subscriptions: Any, name: str, unread: Unreadable) -> None:
+    compiled = compile_subscriptions(subscriptions)
+    lines = len(unread.rows)
+    for one in compiled.rejected:
+        unread.add("subscription", name, f"{one.id}: {one.reason}")
+    doing.match(compiled, subscriptions, lines)
+
+
+def _replace(out: Path, new: Path) -> None:
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    new.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _print(whole: Whole, out: Path, as_json: bool) -> None:
+    if as_json:
+        echo_json({"report": str(out / REPORT), **msgspec.to_builtins(whole)})
+        return
+    for stage in whole.stages:
+        left = f", {stage.left_out:,} left out" if stage.left_out else ""
+        made = f"{stage.made:>12,} {stage.of}{left}"
+        click.echo(f"{stage.stage:<12}{stage.read:>12,} read  {made}  ({stage.seconds:.1f} s)")
+    for row in whole.latency[:1]:
+        p50, p99 = row["p50"] * 1000, row["p99"] * 1000
+        click.echo(f"latency     p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {row['max']:.3g} s")
+    click.echo(f"report      {out / REPORT}")

@@ -1,0 +1,1 @@
+"""What people look at: pages that need no other file, and figures."""

@@ -1,0 +1,142 @@
+"""What came of a run, as a page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from html import escape
+from math import floor, log10
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from vestnik.report import page as parts
+from vestnik.report.drawing import figure
+from vestnik.report.page import heading, page, quiet, table
+from vestnik.spark.whole.performing import Row, Whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RISING, FALLING = "#2c8a3c", "#c0392b"
+BAR = "#1f5f9f"
+DAY = 86_400.0
+SHOWN = 15
+"""Bars of a figure."""
+PANELS = 4
+"""Keys whose candles are drawn."""
+
+
+def render(whole: Whole, title: str) -> str:
+    """The page."""
+    sections = {"stages": _stages(whole), "events": _events(whole)}
+    names = {stage.stage.partition("-")[0] for stage in whole.stages}
+    if "match" in names:
+        sections["subscriptions"] = _subscriptions(whole)
+    if names & {"candles", "triggers", "rates"}:
+        sections["derived"] = _derived(whole)
+    if "verify" in names:
+        sections["delivery"] = _delivery(whole)
+    return page(title, sections)
+
+
+def _stages(whole: Whole) -> str:
+    rows = [msgspec.to_builtins(stage) for stage in whole.stages]
+    below = "Left out is what could not be read, or lacks a key, a value or a time."
+    return heading("Stages") + table("what was done", rows, below)
+
+
+def _events(whole: Whole) -> str:
+    shown = ""
+    if whole.over_time:
+        shown = _drawn("Events by type, over time", lambda panel: _lines(panel, whole.over_time))
+    return heading("Events") + shown + table("types", whole.types, "The types of which there is most.")
+
+
+def _subscriptions(whole: Whole) -> str:
+    rows = whole.subscriptions
+    shown = ""
+    if rows:
+        shown = _drawn("The subscriptions that most events satisfy", lambda panel: _bars(panel, rows))
+    below = f"{whole.unwanted:,} subscriptions are satisfied by no event."
+    return heading("Subscriptions") + shown + table("top subscriptions", rows, below)
+
+
+def _derived(whole: Whole) -> str:
+    by_key: dict[str, list[Row]] = {}
+    for row in whole.candles:
+        by_key.setdefault(row["key"], []).append(row)
+    most = sorted(by_key, key=lambda key: sum(row["count"] for row in by_key[key]), reverse=True)[:PANELS]
+    shown = "".join(_drawn(f"Candles of {key}", partial(_candles, rows=by_key[key])) for key in most)
+    fired = table("triggers", whole.triggers, "The last that fired.") if whole.triggers else ""
+    return heading("Derived") + (shown or quiet("There are no candles.")) + fired
+
+
+def _delivery(whole: Whole) -> str:
+    found = sum(stage.made for stage in whole.stages if stage.stage == "verify")
+    verdict = f"{found:,} violations" if found > 1 else "1 violation" if found else "nothing is wrong"
+    said = f'<article class="{"fails" if found else "holds"}"><h3>{escape(verdict)}</h3></article>\n'
+    if whole.violations:
+        said += table("violations", whole.violations, "The records that show each are in the table violations.")
+    if whole.latency:
+        said += _drawn("Seconds from publication to client", lambda panel: _latency(panel, whole.latency))
+        said += table("latency", whole.latency, "In seconds: of all, at each broker, and of each client.")
+    if whole.useless:
+        said += table("links", whole.useless, "Copies that nobody behind the link needed are useless.")
+    return heading("Delivery") + said
+
+
+# --- figures ---
+
+
+def _drawn(title: str, draw: Callable[[Axes], None]) -> str:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "figure.png"
+        with figure(path, width=10.0, height=3.6) as (panel,):
+            draw(panel)
+        return parts.figure(path, title)
+
+
+def _lines(panel: Axes, rows: list[Row]) -> None:
+    for type in dict.fromkeys(row["type"] for row in rows):
+        own = [row for row in rows if row["type"] == type]
+        days = [row["at"] / DAY for row in own]
+        panel.plot(days, [row["events"] for row in own], ".-", label=type)
+    panel.xaxis_date()
+    panel.set(ylabel="events", ylim=(0, None))
+    panel.legend(fontsize=8, frameon=False)
+
+
+def _bars(panel: Axes, rows: list[Row]) -> None:
+    shown = rows[:SHOWN][::-1]
+    panel.barh([row["subscription"] for row in shown], [row["events"] for row in shown], color=BAR)
+    panel.set(xlabel="events")
+
+
+def _candles(panel: Axes, rows: list[Row]) -> None:
+    """A line from the lowest to the highest, and a bar from the first to the last."""
+    for place, row in enumerate(rows):
+        colour = RISING if row["close"] >= row["open"] else FALLING
+        panel.plot([place, place], [row["low"], row["high"]], color=colour, linewidth=0.8)
+        panel.bar(place, row["close"] - row["open"], 0.7, row["open"], color=colour, edgecolor=colour)
+    step = max(1, len(rows) // 6)
+    panel.set_xticks(range(0, len(rows), step), [_clock(row["start"]) for row in rows[::step]], fontsize=8)
+
+
+def _clock(text: str) -> str:
+    return datetime.fromisoformat(text).strftime("%H:%M:%S")
+
+
+def _latency(panel: Axes, rows: list[Row]) -> None:
+    shown = [row for row in rows if row["scope"] != "client"][:SHOWN]
+    ranks = ("p50", "p90", "p99", "max")
+    for number, rank in enumerate(ranks):
+        places = [place + (number - 1.5) * 0.2 for place in range(len(shown))]
+        panel.bar(places, [row[rank] for row in shown], 0.18, label=rank)
+    panel.set_xticks(range(len(shown)), [row["name"] or "all" for row in shown])
+    least = min([row["p50"] for row in shown if row["p50"] > 0], default=1.0)
+    panel.set(ylabel="seconds", yscale="log", ylim=(10 ** floor(log10(least)), None))
+    panel.legend(fontsize=8, frameon=False)
