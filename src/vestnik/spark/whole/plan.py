@@ -5,20 +5,22 @@ from __future__ import annotations
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
 
 from vestnik.errors import InvalidPlan, VestnikError
-from vestnik.journal.folders import JOURNAL
-from vestnik.lake.journals import is_address
+from vestnik.lake.journals import is_address, open_journal
 from vestnik.model.filters import Filter
 from vestnik.spark.derive import Above, Below, Fall, Rise, candles, rates, triggers
 from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.readings import path_of
 from vestnik.spark.derive.running import Derivation
 from vestnik.spark.derive.triggers import Trigger
+
+PATIENCE: Final = 10.0
+"""Seconds in which a broker has to answer."""
 
 
 class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,8 +150,10 @@ def _checked(plan: Plan, path: Path) -> Plan:
     if not plan.journals:
         raise InvalidPlan(f"{path}: from names no data folder and no broker")
     for name in plan.journals:
-        if not is_address(name) and not (Path(name) / JOURNAL).is_dir():
-            raise InvalidPlan(f"{path}: {name} is not the data folder of a broker: it has no journal")
+        try:
+            open_journal(name, **({"timeout": PATIENCE} if is_address(name) else {})).close()
+        except VestnikError as error:
+            raise InvalidPlan(f"{path}: {error}") from None
     read = [plan.match.subscriptions] if plan.match is not None else []
     read += plan.verify.traces if plan.verify is not None else []
     for name in [*read, *([plan.types] if plan.types else [])]:
