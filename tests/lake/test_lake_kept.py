@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +22,8 @@ from vestnik.lake.journals import open_journal
 from vestnik.lake.layout import KEEP, Lake
 from vestnik.lake.manifest import Column, versions
 from vestnik.lake.replay import replayed
-from vestnik.lake.taking import take_in
+from vestnik.lake.running import one_by_one
+from vestnik.lake.taking import search, take_in
 from vestnik.server.history import KEPT
 from vestnik.wire.packing import TAKEN, pack, pack_taken
 
@@ -111,3 +115,20 @@ def test_the_folder_of_a_history_is_named_for_what_it_is(tmp_path: Path) -> None
         journal.append([(KEPT, NOON, pack(quote(1, "b1")))])
     with pytest.raises(InvalidJournal, match=r"of a history.*brokers"):
         open_journal(tmp_path / "kept")
+
+
+def test_where_the_disk_is_full_nothing_is_left_of_what_was_begun(tmp_path: Path) -> None:
+    lake, one = tmp_path / "lake", write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(3)])
+    take_in(lake, [one])
+    before = sorted(path for path in lake.rglob("*") if path.is_file())
+    write(one, "b1", [quote(n, "b1") for n in range(3, 6)])
+
+    def full(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        if work is search:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return one_by_one(work, parts)
+
+    with pytest.raises(OSError, match="No space"):
+        take_in(lake, [one], full)
+    assert sorted(path for path in lake.rglob("*") if path.is_file()) == before
+    assert take_in(lake, [one]).events == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -113,3 +114,11 @@ def test_of_a_lake_only_the_files_are_read_that_are_asked_for(spark: SparkSessio
     plan = frame.where("type_ = 'quote' AND date = '2027-01-16'")._jdf.queryExecution().executedPlan().toString()
     partitions = plan[plan.index("PartitionFilters") : plan.index("PushedFilters")]
     assert "type_" in partitions and "date" in partitions
+
+
+def test_a_full_disk_is_said_in_one_sentence(spark: SparkSession) -> None:
+    def full(part: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", f"/lake/{part}")
+
+    with pytest.raises(OSError, match=r"No space left on device: '/lake/1'$"):
+        on(spark)(full, [1])

@@ -29,10 +29,11 @@ def wanted(*ranges: range, source: str = "spark", type: str = "t") -> Counter[tu
     return Counter([(source, type, n) for some in ranges for n in some])
 
 
-def test_a_frame_is_published(spark: SparkSession, url: str) -> None:
-    frame = spark.sql(SELECT.format(count=2_500))
-    frame.write.format("vestnik").mode("append").option("url", url).option("source", "feed").save()
+def test_a_frame_is_published_and_nothing_is_left_of_it(spark: SparkSession, tmp_path: Path, url: str) -> None:
+    writing = spark.sql(SELECT.format(count=2_500)).write.format("vestnik").mode("append").option("url", url)
+    writing.option("source", "feed").option("stagingLocation", str(tmp_path / "staging")).save()
     assert published(url) == wanted(range(2_500), source="feed")
+    assert list((tmp_path / "staging").iterdir()) == []
 
 
 def test_a_job_with_a_name_is_done_once(spark: SparkSession, tmp_path: Path, url: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import pairwise
@@ -119,7 +119,7 @@ class Writer(Lake):
 
 @contextmanager
 def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
-    """The lake, made where there is none. What an earlier writer left unfinished is dropped.
+    """The lake, made where there is none. What is not brought to an end is dropped, here or by the next writer.
 
     JournalLocked where somebody else writes, InvalidLake where there is something else in the folder.
     """
@@ -133,7 +133,12 @@ def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
         writer = Writer(at)
         writer.begin()
         writer.tidy(time.time())
-        yield writer
+        try:
+            yield writer
+        except Exception:
+            with suppress(OSError):
+                writer.tidy(time.time())
+            raise
     finally:
         lock.release()
 

@@ -47,16 +47,16 @@ def on(spark: SparkSession) -> Runner:
             return []
         done = spark.sparkContext.parallelize(parts, len(parts)).map(partial(_tried, work)).collect()
         for result in done:
-            if isinstance(result, VestnikError):
+            if isinstance(result, VestnikError | OSError):
                 raise result
         return done  # type: ignore[return-value]
 
     return run
 
 
-def _tried(work: Callable[[A], B], part: A) -> B | VestnikError:
-    """What is wrong with the input is said once, and not tried again."""
+def _tried(work: Callable[[A], B], part: A) -> B | VestnikError | OSError:
+    """What is wrong with the input or the disk is said once, and not tried again."""
     try:
         return work(part)
-    except VestnikError as error:
+    except (VestnikError, OSError) as error:
         return error

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VestnikSource(DataSource):
-    """Reads the journals of brokers, and publishes rows as events; docs/guide/spark.md has the options."""
+    """Reads the journals of brokers, and publishes rows as events; docs/guide/pipeline.md has the options."""
 
     @classmethod
     def name(cls) -> str:

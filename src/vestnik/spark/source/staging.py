@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -137,6 +137,15 @@ class Staging:
 
     def drop(self, batch: int) -> None:
         shutil.rmtree(self._batch(batch), ignore_errors=True)
+
+    def forget(self) -> None:
+        """Nobody will come back to this query. What is in quarantine stays."""
+        for batch in self.folder.glob("[0-9]*"):
+            shutil.rmtree(batch, ignore_errors=True)
+        for name in ("committed", "lock"):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def _batch(self, batch: int) -> Path:
         return self.folder / str(batch)

@@ -87,9 +87,15 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         settle(messages, self._options, 0)
+        self._end()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         forsake(messages, self._options, 0)
+        self._end()
+
+    def _end(self) -> None:
+        if self._options.job is None:
+            Staging(self._options.staging, self._query).forget()
 
 
 def _context() -> TaskContext:
