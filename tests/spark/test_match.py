@@ -18,6 +18,7 @@ from lake.lakes import quote, write
 from laws.strategies import Case, cases, text_of
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.cli import main
+from vestnik.cli.pipeline import inputs
 from vestnik.errors import InvalidEvent, WrongValue
 from vestnik.lake.rows import batch_of
 from vestnik.lake.schema import EVENTS
@@ -303,6 +304,14 @@ def test_what_a_command_cannot_read_is_named_and_in_the_quarantine(command: Any,
     for place in [*places, f"{tmp_path / 'e.jsonl'}:2"]:
         assert f"{place}: " in result.stderr
     assert "3 subscriptions could not be read" in result.stderr and "1 event could not be read" in result.stderr
+
+
+def test_a_journal_is_read_by_tasks(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "POSITIONS", 7)
+    took = [quote(n, "b1") for n in range(20)]
+    assert command(write(tmp_path / "b1", "b1", [*took[:9], b"nonsense", *took[9:]])).exit_code == 1
+    assert written(tmp_path / "out") == wanted(took) and len(unread(tmp_path / "out")) == 1
+    assert command(write(tmp_path / "b2", "b2", []), "--counts", out="none").stdout == "0 events\n"
 
 
 def test_a_damaged_record_and_a_damaged_row_are_named(command: Any, tmp_path: Path) -> None:

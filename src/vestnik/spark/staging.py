@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple, Self
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
+from vestnik.lake.journals import open_journal
 from vestnik.lake.rows import batch_of, batch_of_taken
 from vestnik.lake.schema import EVENTS
 from vestnik.model.events import Event
+from vestnik.wire.leaves import opened
 from vestnik.wire.messages import Taken
+from vestnik.wire.messages import Unread as Missing
 
 ROWS_TOGETHER: Final = 50_000
 """Rows of a row group, which is what a task reads at least."""
@@ -76,6 +80,32 @@ class Stage:
 
 def event_stage(path: Path) -> Stage:
     return Stage(path, EVENTS)
+
+
+class JournalPart(NamedTuple):
+    """What a broker took behind one position and up to another, by its data folder, and the folder that it is for."""
+
+    at: str
+    broker: str
+    after: int
+    upto: int
+    folder: Path
+
+
+def stage_journal(part: JournalPart) -> tuple[str, list[Unread]]:
+    """Write down a part of a journal, in a file that no other task has; the file, and what could not be read."""
+    path = part.folder / f"{part.after}-{uuid4().hex}.parquet"
+    unread: list[Unread] = []
+    with open_journal(part.at) as journal, event_stage(path) as stage:
+        for page in journal.pages(part.after, part.upto):
+            taken, missing = opened(page)
+            stage.put_taken(taken, part.broker)
+            unread += [Unread("event", f"{part.at}, {_positions(one)}", one.reason, one.payload) for one in missing]
+    return str(path), unread
+
+
+def _positions(one: Missing) -> str:
+    return f"position {one.first}" + (f" to {one.last}" if one.last > one.first else "")
 
 
 def subscription_stage(path: Path) -> Stage:

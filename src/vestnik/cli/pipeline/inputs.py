@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -19,8 +19,11 @@ from vestnik.lake.journals import open_journal
 from vestnik.lake.layout import LOG
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
-from vestnik.spark.staging import Unread, event_stage, subscription_stage
-from vestnik.wire.leaves import opened as opened_page
+from vestnik.spark.source.offsets import stretches
+from vestnik.spark.staging import JournalPart, Unread, event_stage, stage_journal, subscription_stage
+
+POSITIONS: Final = 250_000
+"""Of a journal that one task reads."""
 
 
 class Unreadable:
@@ -85,13 +88,38 @@ class EventTable(NamedTuple):
         return events(spark, self.path) if (self.path / LOG).is_dir() else spark.read.parquet(str(self.path))
 
 
-def event_table(name: str, work: Path, unread: Unreadable) -> EventTable:
+class JournalTable(NamedTuple):
+    """The journal in the data folder of a broker: a table that tasks make in `work`, a range of positions each."""
+
+    folder: Path
+    work: Path
+    unread: Unreadable
+    made: bool = True
+
+    def read(self, spark: Any) -> Any:
+        """The table as a DataFrame."""
+        from vestnik.spark.ingest import on
+
+        self.work.mkdir()
+        with open_journal(self.folder) as journal:
+            broker, before, last = journal.broker, journal.first() - 1, journal.last()
+        ends = list(stretches(before, last, POSITIONS)) or [(before, last)]
+        parts = [JournalPart(str(self.folder), broker, *each, self.work) for each in ends]
+        paths: list[str] = []
+        for path, missing in on(spark)(stage_journal, parts):
+            paths.append(path)
+            for one in missing:
+                self.unread.add(*one)
+        return spark.read.parquet(*paths)
+
+
+def event_table(name: str, work: Path, unread: Unreadable) -> EventTable | JournalTable:
     """The table of the events at `name`: there, or in the folder `work` where it has to be made."""
     folder = Path(name)
     if not folder.is_dir():
         _stage(work, lambda stage: _put_lines(name, stage, unread))
     elif (folder / JOURNAL).is_dir():
-        _stage(work, lambda stage: _put_journal(folder, stage, unread))
+        return JournalTable(folder.absolute(), work, unread)
     elif (folder / LOG).is_dir() or next(folder.glob("**/*.parquet"), None) is not None:
         return EventTable(folder, made=False)
     else:
@@ -116,13 +144,3 @@ def _put_lines(name: str, stage: Any, unread: Unreadable) -> None:
                     unread.add("event", f"{shown_name(name)}:{line.number}", str(error), line.text)
             stage.put_events(events)
             advance(batch.size)
-
-
-def _put_journal(folder: Path, stage: Any, unread: Unreadable) -> None:
-    with open_journal(folder) as journal:
-        for page in journal.pages():
-            taken, missing = opened_page(page)
-            stage.put_taken(taken, journal.broker)
-            for one in missing:
-                place = f"{folder}, position {one.first}" + (f" to {one.last}" if one.last > one.first else "")
-                unread.add("event", place, one.reason, one.payload)

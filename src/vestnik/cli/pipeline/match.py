@@ -54,7 +54,9 @@ def command(
         spark = session(master, "vestnik match")
         try:
             wanted = _compiled(spark, Path(work) / "subscriptions.parquet", subscriptions, lines, unread)
-            _match(table.read(spark), wanted, None if table.made else events, folder, result, unread)
+            with task_progress(spark, "reading events"):
+                rows = table.read(spark)
+            _match(rows, wanted, None if table.made else events, folder, result, unread)
         finally:
             spark.stop()
     _report(unread, folder, result)
