@@ -151,7 +151,7 @@ verify.traces = ["b1.jsonl", "{recorded}/b2.jsonl"]
     [
         (("lake = ", "lakes = "), "unknown field `lakes`"),
         (('["b1", "b2"]', "[]"), "from names no data folder"),
-        (('"b2"]', '"s.jsonl"]'), "is no data folder of a broker"),
+        (('"b2"]', '"s.jsonl"]'), "s.jsonl is no folder"),
         (('window = "5s"', 'window = "5 parsecs"'), "a duration is such as 1m"),
         (('key = "symbol"', 'key = "sym bol"'), "sym bol"),
         (("rise = [50]", ""), "triggers need one at least of above, below, rise and fall"),
