@@ -26,8 +26,8 @@ SUMMARY = re.compile(
 @contextmanager
 def demo(folder: Path, *options: str, stdout: int | IO[bytes] = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
     """It makes its files in `folder`; its brokers have this in their environment, by which they are found."""
-    environment = os.environ | {"TMPDIR": str(folder), "TERM": "xterm"}
-    command = [str(VESTNIK), "demo", *options]
+    environment = os.environ | {"TMPDIR": str(folder), "DEMO_OF": str(folder), "TERM": "xterm"}
+    command = [str(VESTNIK), "demo", *(options if "--report" in options else [*options, "--no-report"])]
     with subprocess.Popen(command, env=environment, stdout=stdout, stderr=subprocess.STDOUT) as running:
         try:
             yield running
@@ -37,7 +37,7 @@ def demo(folder: Path, *options: str, stdout: int | IO[bytes] = subprocess.PIPE)
 
 def left_behind(folder: Path) -> list[str]:
     """The files in `folder`, and the processes that know of it."""
-    mark = f"TMPDIR={folder}\0".encode()
+    mark = f"DEMO_OF={folder}\0".encode()
     found = [str(path) for path in folder.rglob("*")]
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -60,8 +60,9 @@ def until_said(running: subprocess.Popen[bytes], text: str) -> str:
 
 
 def test_it_ends_by_itself_and_all_adds_up(tmp_path: Path) -> None:
-    with demo(tmp_path, "--seconds", "6") as running:
-        said, _ = running.communicate(timeout=120)
+    page = tmp_path.with_name(f"{tmp_path.name}.html")
+    with demo(tmp_path, "--seconds", "6", "--report", str(page)) as running:
+        said, _ = running.communicate(timeout=300)
     text = said.decode()
     assert running.returncode == 0, text
     for happening in [
@@ -71,6 +72,7 @@ def test_it_ends_by_itself_and_all_adds_up(tmp_path: Path) -> None:
         "is killed by kill -9",
         "nobody within reach wants ACME any more: quotes end",
         "check     nothing is wrong: ",
+        f"report    is in {page}",
     ]:
         assert happening in text, text
     summary = SUMMARY.search(text)
@@ -78,6 +80,9 @@ def test_it_ends_by_itself_and_all_adds_up(tmp_path: Path) -> None:
     published, notified, replayed, made_up, lost = map(int, summary.groups())
     assert published > 10 and notified > 10 and replayed == 10 and made_up > 0 and lost == 0
     assert f" {published} published" in text, "the brokers' traces say so, too"
+    stages = dict(re.findall(r"pipeline  (ingest|match|verify) .* ([\d,]+) (?:new events|pairs|violations)", text))
+    assert stages["ingest"] == str(published) and stages["match"] > "0" and stages["verify"] == "0", text
+    assert page.read_text().startswith("<!doctype html>")
     assert left_behind(tmp_path) == []
 
 
@@ -88,10 +93,12 @@ def test_it_ends_by_itself_and_all_adds_up(tmp_path: Path) -> None:
         ("history ", signal.SIGTERM),
         ("is killed by kill -9", signal.SIGTERM),
         ("vestnik check", signal.SIGHUP),
+        ("vestnik pipeline", signal.SIGTERM),
     ],
 )
 def test_a_signal_at_any_moment_leaves_nothing_behind(tmp_path: Path, moment: str, number: signal.Signals) -> None:
-    with demo(tmp_path, "--seconds", "6") as running:
+    report = ["--report", str(tmp_path / "page.html")] if "pipeline" in moment else []
+    with demo(tmp_path, "--seconds", "6", *report) as running:
         until_said(running, moment)
         assert left_behind(tmp_path)
         running.send_signal(number)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from vestnik.cli.inputs import Refused
@@ -16,6 +20,10 @@ MIDDLE: Final = "b2"
 VESTNIK: Final = [sys.executable, "-c", "from vestnik.cli import main; main()"]
 PATIENCE: Final = 30.0
 """Seconds in which a broker has to begin or to end."""
+REPORT_WITHIN: Final = 300.0
+"""Seconds in which the report has to be there."""
+TIDYING: Final = 10.0
+"""Seconds in which what is ended has to be gone."""
 LOOK_EVERY: Final = 0.02
 
 
@@ -30,6 +38,20 @@ class Brokers:
     def kill_all(self) -> None:
         for name in list(self._running):
             self.kill(name)
+
+    def stop(self, name: str) -> None:
+        """End what has processes of its own, which tidy up when they are told to."""
+        running = self._running.pop(name, None)
+        if running is None:
+            return
+        running.terminate()
+        running.wait()
+        for number in [0] * int(TIDYING / LOOK_EVERY) + [signal.SIGKILL]:
+            try:
+                os.killpg(running.pid, number)
+            except ProcessLookupError:
+                return
+            time.sleep(LOOK_EVERY)
 
     async def start(self, name: str) -> None:
         """Where it was before, if it was. The middle one joins both others."""
@@ -70,23 +92,50 @@ class Brokers:
         self._run("check", said, "check", *traces)
         return await self._ended("check"), said.read_text(encoding="utf-8")
 
-    def _run(self, name: str, said: Path, *words: str) -> None:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("VESTNIK_")}
+    async def report(self, plan: str, say: Callable[[str], None]) -> int:
+        """The exit code of `vestnik pipeline run`, whose lines are said. All that it makes is in the folder."""
+        said = self._folder / "run.log"
+        here = dict.fromkeys(("TMPDIR", "SPARK_LOCAL_DIRS"), str(self._folder))
+        self._run("report", said, "pipeline", "run", plan, environment=here)
+        following = asyncio.create_task(_follow(said, say))
+        try:
+            code = await self._ended("report", REPORT_WITHIN)
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            self.stop("report")
+        return code
+
+    def _run(self, name: str, said: Path, *words: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        given = {key: value for key, value in os.environ.items() if not key.startswith("VESTNIK_")}
         with said.open("wb") as log:
             self._running[name] = subprocess.Popen(
                 [*VESTNIK, *words],
                 cwd=self._folder,
-                env=environment,
+                env={**given, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the demo, which ends them
             )
 
-    async def _ended(self, name: str) -> int:
+    async def _ended(self, name: str, patience: float = PATIENCE) -> int:
         running = self._running[name]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             while running.poll() is None:
                 await asyncio.sleep(LOOK_EVERY)
         del self._running[name]
         return running.returncode
+
+
+async def _follow(said: Path, say: Callable[[str], None]) -> None:
+    """Say each line as it comes, and what is left when this is cancelled."""
+    with said.open(encoding="utf-8") as lines:
+        try:
+            while True:
+                for line in lines:
+                    say(line.rstrip("\n"))
+                await asyncio.sleep(LOOK_EVERY)
+        finally:
+            for line in lines:
+                say(line.rstrip("\n"))

@@ -27,15 +27,19 @@ BARGAIN: Final = "symbol = 'INIT' AND price < 50"
 
 
 class Story:
-    """Plays for about so many `seconds`, or until it is `over`. `world` is there while it plays."""
+    """Plays for about so many `seconds`, or until it is `over`. `world` is there while it plays.
 
-    def __init__(self, seconds: float | None, say: Say) -> None:
+    At the end comes the report of the pipeline, as a file `page`, if there is to be one.
+    """
+
+    def __init__(self, seconds: float | None, say: Say, page: Path | None = None) -> None:
         self.world: World | None = None
         self.over = asyncio.Event()
         self.is_right = False
         self._is_endless = seconds is None
         self._ends = time.monotonic() + (ROUND if seconds is None else seconds - LEAVING)
         self._say = say
+        self._page = page
 
     async def play(self) -> None:
         """All of it, in a folder that is gone afterwards."""
@@ -44,6 +48,8 @@ class Story:
             async with World(Path(folder), self._say) as self.world:
                 self.is_right = await self._comes_to_its_end(self.world) and not self.world.summary.lost
                 self.is_right &= await self.world.check()
+                if self._page is not None:
+                    self.is_right &= await self.world.report(self._page)
 
     async def _comes_to_its_end(self, world: World) -> bool:
         try:
@@ -132,6 +138,7 @@ class Story:
 
     async def _all_leave(self, world: World) -> None:
         async with world.settled():
+            world.wanted = {desk.name: str(desk.filter) for desk in world.desks}
             for desk in world.all_desks:
                 await desk.close()
         world.say("desks", "all have left")

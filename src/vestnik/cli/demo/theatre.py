@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from pathlib import Path
 from typing import Final
 
 import click
@@ -15,10 +16,10 @@ DRAW_EVERY: Final = 0.1
 WRONG, INTERRUPTED = 1, 130
 
 
-async def perform(seconds: float | None) -> int:
-    """The exit code. Whatever happens, no process and no file is left."""
+async def perform(seconds: float | None, page: Path | None) -> int:
+    """The exit code. Whatever happens, no process is left, and no file but `page`."""
     with stage() as shown:
-        story = Story(seconds, shown.say)
+        story = Story(seconds, shown.say, page)
         playing = asyncio.create_task(story.play())
         _obey_signals(story, playing)
         try:

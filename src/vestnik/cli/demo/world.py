@@ -7,11 +7,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from shutil import copyfile
 from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.cli.demo.brokers import LINE, MIDDLE, Brokers
 from vestnik.cli.demo.desks import Board, Desk
 from vestnik.cli.demo.market import QUOTES, Market
+from vestnik.cli.demo.report import PAGE, PLAN, write_plan
 from vestnik.client.connect import connect
 from vestnik.client.services import ServiceBus
 from vestnik.services.history import History
@@ -23,6 +25,8 @@ PAST: Final = 10
 PATIENCE: Final = 60.0
 """Seconds in which what is waited for has to happen."""
 LOOK_EVERY: Final = 0.02
+SETTLED: Final = "settled.jsonl"
+TRACES: Final = [*[f"{name}.jsonl" for name in LINE], SETTLED]
 
 Say: TypeAlias = Callable[[str, str], None]
 
@@ -57,6 +61,7 @@ class World:
         self.desks: list[Desk] = []
         self.board: Board | None = None
         self.made_up = 0
+        self.wanted: dict[str, str] = {}  # the last filter of each desk
         self._folder = folder
         self._brokers = Brokers(folder)
         self._clients = AsyncExitStack()
@@ -153,11 +158,23 @@ class World:
         """End the brokers, and see whether `vestnik check` finds anything wrong in what they wrote."""
         await self._clients.aclose()
         await self._brokers.end()
-        settled = self._folder / "settled.jsonl"
-        settled.write_bytes(b"".join(to_lines(self._settled)))
-        traces = [*[f"{name}.jsonl" for name in LINE], settled.name]
-        self.say("demo", f"vestnik check {' '.join(traces)}")
-        code, said = await self._brokers.check(traces)
+        (self._folder / SETTLED).write_bytes(b"".join(to_lines(self._settled)))
+        self.say("demo", f"vestnik check {' '.join(TRACES)}")
+        code, said = await self._brokers.check(TRACES)
         for line in said.splitlines():
             self.say("check", line)
+        return code == 0
+
+    def _say_of_pipeline(self, line: str) -> None:
+        if not line.startswith("report "):  # where the page is first
+            self.say("pipeline", line)
+
+    async def report(self, page: Path) -> bool:
+        """Have the pipeline go through what the brokers stored and wrote; put its page where it stays."""
+        write_plan(self._folder, LINE, TRACES, self.wanted)
+        self.say("demo", f"vestnik pipeline run {PLAN}: Spark takes in, matches, derives and verifies")
+        code = await self._brokers.report(PLAN, self._say_of_pipeline)
+        if (self._folder / PAGE).exists():
+            copyfile(self._folder / PAGE, page)
+            self.say("report", f"is in {page}")
         return code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vestnik.cli.pipeline.inputs import Unreadable, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.session import session
 from vestnik.spark.shards import compile_subscriptions
-from vestnik.spark.whole import Performance, Plan, Whole, read_plan, render
+from vestnik.spark.whole import Performance, Plan, Stage, Whole, read_plan, render
 
 REPORT = "report.html"
 NOT_RIGHT = 1
@@ -44,20 +45,23 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     try:
-        whole = _perform(plan, new, master)
+        whole = _perform(plan, new, master, (lambda stage: None) if as_json else _print_stage)
         (new / REPORT).write_text(render(whole, f"What {config.name} found"), encoding="utf-8")
         _replace(out, new)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    _print(whole, out, as_json)
+    if as_json:
+        echo_json({"report": str(out / REPORT), **msgspec.to_builtins(whole)})
+    else:
+        _print_rest(whole, out / REPORT)
     ctx.exit(0 if whole.is_right else NOT_RIGHT)
 
 
-def _perform(plan: Plan, folder: Path, master: str | None) -> Whole:
+def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage], None]) -> Whole:
     unread = Unreadable()
     spark = session(master, "vestnik run")
     try:
-        doing = Performance(spark, plan, folder, lambda stage: task_progress(spark, stage))
+        doing = Performance(spark, plan, folder, lambda stage: task_progress(spark, stage), told)
         doing.take_in()
         if plan.match is not None:
             with tempfile.TemporaryDirectory(prefix="vestnik-run-") as work:
@@ -89,15 +93,14 @@ def _replace(out: Path, new: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _print(whole: Whole, out: Path, as_json: bool) -> None:
-    if as_json:
-        echo_json({"report": str(out / REPORT), **msgspec.to_builtins(whole)})
-        return
-    for stage in whole.stages:
-        left = f", {stage.left_out:,} left out" if stage.left_out else ""
-        made = f"{stage.made:>12,} {stage.of}{left}"
-        click.echo(f"{stage.stage:<12}{stage.read:>12,} read  {made}  ({stage.seconds:.1f} s)")
+def _print_stage(stage: Stage) -> None:
+    left = f", {stage.left_out:,} left out" if stage.left_out else ""
+    made = f"{stage.made:>12,} {stage.of}{left}"
+    click.echo(f"{stage.stage:<12}{stage.read:>12,} read  {made}  ({stage.seconds:.1f} s)")
+
+
+def _print_rest(whole: Whole, page: Path) -> None:
     for row in whole.latency[:1]:
         p50, p99 = row["p50"] * 1000, row["p99"] * 1000
         click.echo(f"latency     p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {row['max']:.3g} s")
-    click.echo(f"report      {out / REPORT}")
+    click.echo(f"report      {page}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vestnik.spark.whole.page import render
-from vestnik.spark.whole.performing import Performance, Whole
+from vestnik.spark.whole.performing import Performance, Stage, Whole
 from vestnik.spark.whole.plan import Plan, read_plan
 
-__all__ = ["Performance", "Plan", "Whole", "read_plan", "render"]
+__all__ = ["Performance", "Plan", "Stage", "Whole", "read_plan", "render"]

@@ -68,13 +68,16 @@ class Whole(Struct, kw_only=True):
 
 
 class Performance:
-    """One run of a plan, whose tables go to `folder`."""
+    """One run of a plan, whose tables go to `folder`. `told` hears of each stage that is done."""
 
-    def __init__(self, spark: SparkSession, plan: Plan, folder: Path, during: During) -> None:
+    def __init__(
+        self, spark: SparkSession, plan: Plan, folder: Path, during: During, told: Callable[[Stage], None]
+    ) -> None:
         self._spark = spark
         self._plan = plan
         self._folder = folder
         self._during = during
+        self._told = told
         self.whole = Whole()
 
     def take_in(self) -> None:
@@ -149,8 +152,9 @@ class Performance:
         began = time.monotonic()
 
         def note(read: int, made: int, of: str, left_out: int) -> None:
-            seconds = round(time.monotonic() - began, 2)
-            self.whole.stages.append(Stage(stage, read, made, of, left_out, seconds))
+            done = Stage(stage, read, made, of, left_out, round(time.monotonic() - began, 2))
+            self.whole.stages.append(done)
+            self._told(done)
 
         with self._during(stage):
             yield note
