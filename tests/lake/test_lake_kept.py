@@ -132,3 +132,20 @@ def test_where_the_disk_is_full_nothing_is_left_of_what_was_begun(tmp_path: Path
         take_in(lake, [one], full)
     assert sorted(path for path in lake.rglob("*") if path.is_file()) == before
     assert take_in(lake, [one]).events == 3
+
+
+@pytest.mark.parametrize("size", [0, 50])
+def test_a_file_that_is_damaged_is_named(tmp_path: Path, size: int) -> None:
+    lake, one = tmp_path / "lake", tmp_path / "b1"
+    for n in range(2):
+        take_in(lake, [write(one, "b1", [quote(n, "b1")])])
+    manifest = Lake(lake).latest()
+    for file in (manifest.events[0].path, manifest.keys[0].path):
+        os.truncate(lake / file, size)
+    for act in (
+        lambda: compact(lake),
+        lambda: replayed(Lake(lake), "TRUE", Replay(all=True)),
+        lambda: take_in(lake, [write(one, "b1", [quote(7, "b1")])]),
+    ):
+        with pytest.raises(InvalidLake, match=r"(parquet|npy) is damaged"):
+            act()

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,8 +20,7 @@ from vestnik.lake.keys import load, save
 from vestnik.lake.layout import KEYS, Writer, writing
 from vestnik.lake.manifest import Column, DataFile, Manifest, PlainFile
 from vestnik.lake.running import Runner, one_by_one
-from vestnik.lake.schema import EVENTS
-from vestnik.lake.staging import ORDER, write_events
+from vestnik.lake.staging import ORDER, read_events, write_events
 
 FEW: Final = 8
 """Small files of a type and date, or of keys, that are left as they are."""
@@ -106,7 +104,7 @@ def _small(files: Sequence[DataFile], few: int) -> list[tuple[DataFile, ...]]:
 
 def merge(what: Merger) -> DataFile:
     """One file, in order, with the columns that are declared now."""
-    tables = [pq.ParquetFile(what.lake / file.path).read(EVENTS.names) for file in what.files]
+    tables = [read_events(what.lake / file.path) for file in what.files]
     rows = pa.concat_tables(tables).sort_by(ORDER)
     one = what.files[0]
     name = f"{what.name}-{os.urandom(4).hex()}"

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vestnik.journal.disk import sync_directory
+from vestnik.lake.layout import reading
 
 SIZE: Final = 16
 DIGEST: Final = np.dtype(f"S{SIZE}")
@@ -74,7 +75,8 @@ def save(path: Path, keys: Keys) -> None:
 
 def load(path: Path) -> Keys:
     """Read where it is looked at."""
-    found: Keys = np.load(path, mmap_mode="r", allow_pickle=False) if path.stat().st_size else np.empty(0, DIGEST)
+    with reading(path):
+        found: Keys = np.load(path, mmap_mode="r", allow_pickle=False)
     return found
 
 

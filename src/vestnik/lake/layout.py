@@ -143,6 +143,15 @@ def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
         lock.release()
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """While a file of a lake is read: InvalidLake, which names it, where it is damaged or not there."""
+    try:
+        yield
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidLake(path, f"is damaged, or not there: {error}; put back what it was") from error
+
+
 def partition_of(type: str, date: str) -> str:
     """The folder of events of a type that were taken on a date. A type whose name is too long goes by its digest."""
     name = f"~{blake2b(type.encode(), digest_size=16).hexdigest()}" if is_digest(type) else quote(type, safe="")

@@ -21,7 +21,7 @@ from vestnik.broker.selection import Selection
 from vestnik.broker.sequences import merge, rank_of
 from vestnik.lake.events import taken_of
 from vestnik.lake.journals import as_wanted
-from vestnik.lake.layout import Lake
+from vestnik.lake.layout import Lake, reading
 from vestnik.lake.manifest import DataFile, Manifest
 from vestnik.lake.schema import EVENTS
 from vestnik.model.envelope import Pair
@@ -81,7 +81,7 @@ def _last(lake: Lake, files: Iterable[DataFile], filters: tuple[Filter, ...], re
 
 def _rows(path: Path, since: int | None) -> Iterator[Taken]:
     """What a file has that happened since a time."""
-    with pq.ParquetFile(path) as file:
+    with reading(path), pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROWS, columns=EVENTS.names):
             if since is not None:
                 happened = pc.coalesce(batch.column("time"), batch.column("taken_at")).cast(pa.int64())

@@ -20,7 +20,7 @@ from vestnik.journal.disk import make_directory, sync_directory
 from vestnik.lake.declared import extended
 from vestnik.lake.journals import Journal, open_journal
 from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
-from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of
+from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of, reading
 from vestnik.lake.manifest import Column, DataFile, PlainFile
 from vestnik.lake.rows import Unreadable, batch_of_page, quarantine_of, unreadable
 from vestnik.lake.schema import EVENTS
@@ -142,6 +142,12 @@ def _write(part: Part, name: str, before: int, table: pa.Table, keys: Keys) -> I
         keys["file"][order[first:end]] = number
         keys["row"][order[first:end]] = np.arange(end - first)
         yield write_events(part.lake, f"{name}-{number}", type, date_of(int(days[order[first]])), rows)
+
+
+def read_events(path: Path) -> pa.Table:
+    """The event table of a file, without declared columns."""
+    with reading(path), pq.ParquetFile(path) as file:
+        return file.read(EVENTS.names)
 
 
 def write_events(lake: Path, name: str, type: str, date: str, rows: pa.Table) -> DataFile:
