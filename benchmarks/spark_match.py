@@ -172,12 +172,7 @@ def match_general(report: Report, _: object) -> None:
     scale = QUICK if report.quick else FULL
     for mix in ("selective", "general"):
         workload = general(scale.general_subscriptions, scale.general_events, mix)
-        rows = [
-            Event(
-                "t", {"order": {key: value for key, value in row.items() if key < "s5"}, **row}, source="s", id=str(n)
-            )
-            for n, row in enumerate(records(workload.events))
-        ]
+        rows = [Event("t", _nested_data(row), source="s", id=str(n)) for n, row in enumerate(records(workload.events))]
         events = stored(pa.Table.from_batches([batch_of(rows)]), f"general-{mix}")
         texts = [_nested(str(one)) for one in workload.filters]
         wanted = compile_subscriptions(subscriptions_of(texts, f"general-subs-{mix}"))
@@ -188,10 +183,18 @@ def match_general(report: Report, _: object) -> None:
             report.add(Row("match-general", f"{mix}, {result}", rate, "events/CPU s", took.spread, target=target))
 
 
+NESTED = ("n0", "n1", "n2", "n3", "n4")
+"""Numbers that are one level down."""
+
+
+def _nested_data(row: dict[str, Any]) -> dict[str, Any]:
+    below = {name: row.pop(name) for name in NESTED}
+    return {"order": below, **row}
+
+
 def _nested(text: str) -> str:
-    """The same filter, with numbers n0 to n4 one level down."""
-    for number in range(5):
-        text = text.replace(f"n{number} ", f"order.n{number} ")
+    for name in NESTED:
+        text = text.replace(f"{name} ", f"order.{name} ")
     return text
 
 

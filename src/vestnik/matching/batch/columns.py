@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
@@ -102,11 +103,13 @@ def ranked(values: Sequence[Any], line: Line, path: Path, place: Place) -> Ranks
 
 def strings_of(values: Sequence[Any]) -> Strings:
     """The strings among `values`; whatever is none counts as an empty one."""
-    numbers: dict[str, int] = {"": 0}
-    codes = [numbers.setdefault(value, len(numbers)) if type(value) is str else 0 for value in values]
-    encoded = [text.encode() for text in numbers]
-    offsets = np.cumsum([0, *map(len, encoded)])
-    return Strings(np.frombuffer(b"".join(encoded), np.uint8), offsets, np.array(codes, np.int32))
+    texts = values if set(map(type, values)) == {str} else [one if type(one) is str else "" for one in values]
+    found = pa.array(texts, pa.large_string()).dictionary_encode()
+    _, offsets, text = found.dictionary.buffers()
+    count = len(found.dictionary) + 1
+    return Strings(
+        np.frombuffer(text or b"", np.uint8), np.frombuffer(offsets, np.int64, count), found.indices.to_numpy()
+    )
 
 
 def event_columns(events: Sequence[Event]) -> ValueColumns:
