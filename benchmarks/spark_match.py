@@ -188,7 +188,7 @@ NESTED = ("n0", "n1", "n2", "n3", "n4")
 
 
 def _nested_data(row: dict[str, Any]) -> dict[str, Any]:
-    below = {name: row.pop(name) for name in NESTED}
+    below = {name: row.pop(name) for name in NESTED if name in row}
     return {"order": below, **row}
 
 

@@ -47,6 +47,13 @@ def test_what_is_no_object_has_nothing_below_it(value: Any) -> None:
     assert COMPILED.count_json(json.dumps({"n": value})).tolist() == [int(value == {"v": 6})]
 
 
+@pytest.mark.parametrize("line", ["{}{}", "{} {}", '{"type": "t"}{"type": "t"}'])
+def test_two_on_a_line_are_none(line: str) -> None:
+    good = '{"type": "t", "data": {}}'
+    with pytest.raises(InvalidEvent, match="line 2 is no event in JSON"):
+        COMPILED.match_json(f"{good}\n{line}\n\n{good}\n")
+
+
 @pytest.mark.parametrize("bad", ["{", "[]", "5", '{"n": }', b'{"n": "\xff"}', "nothing", '{"n": ' + "[" * 5000])
 def test_a_line_that_cannot_be_read_is_named(bad: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "BYTES_AT_ONCE", 10)

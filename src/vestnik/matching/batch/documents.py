@@ -94,10 +94,13 @@ class DocumentReader:
         """The documents of `text`, which `before` lines come before; InvalidEvent names the line that is none."""
         try:
             with collector_paused():
-                return self._decoder.decode_lines(text)
+                found = self._decoder.decode_lines(text)
         except UNREADABLE:
             self._find_fault(text, before)
             raise
+        if len(found) != sum(map(bool, map(bytes.strip, text.split(b"\n")))):  # two on a line are none
+            self._find_fault(text, before)
+        return found
 
     def _find_fault(self, text: bytes, before: int) -> None:
         for number, line in enumerate(text.split(b"\n"), before + 1):
