@@ -174,7 +174,9 @@ def test_a_record_that_is_no_event_is_named_with_its_bytes(tmp_path: Path) -> No
     assert [(one.first, one.last, one.time, one.payload) for one in unread] == [
         (4, 4, 5, b"\x01"),
         (5, 5, 6, b"nonsense"),
+        (6, 6, 7, b"of another kind"),
     ]
+    assert "of the kind 9, which this version does not know" in unread[-1].reason
     assert all(one.reason.startswith("it is no event: ") for one in unread)
 
 

@@ -30,7 +30,7 @@ def records(payloads: list[bytes], kind: int = TAKEN) -> list[Record]:
 
 def one_by_one(given: list[Record]) -> Leaf:
     leaf = Leaf()
-    assert all(leaf.put(record.position, record.time, record.payload) for record in given)
+    assert all(leaf.put(record) for record in given)
     return leaf
 
 
@@ -65,5 +65,5 @@ def test_a_page_has_room_for_so_many() -> None:
     packed = [pack_taken("c", Event("t", source="s", id=str(seq)).stamped("b", seq)) for seq in (1, 2, 3)]
     leaf = Leaf(most=2)
     assert not leaf.put_all(records(packed))
-    assert [leaf.put(record.position, record.time, record.payload) for record in records(packed)] == [True, True, False]
+    assert [leaf.put(record) for record in records(packed)] == [True, True, False]
     assert leaf.page(2).positions == (1, 2)

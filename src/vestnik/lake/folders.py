@@ -15,7 +15,6 @@ from vestnik.lake.journals import Journal
 from vestnik.model.filters import Filter
 from vestnik.wire.leaves import EVERYTHING, Leaf, opened
 from vestnik.wire.messages import Page
-from vestnik.wire.packing import TAKEN
 
 NO_JOURNAL = "is no data folder of a broker: there is no journal in it; it is what vestnik serve --data names"
 
@@ -78,12 +77,12 @@ class FolderJournal(Journal):
                 leaf.miss(stretch.lost, observer.first, seen)
             is_taken = leaf.put_all(stretch.records)
             for record in () if is_taken else stretch.records:
-                if record.kind == TAKEN and not leaf.put(record.position, record.time, record.payload):
+                if not leaf.put(record):
                     yield leaf.page(seen)
                     if left is not None and (left := left - leaf.count) <= 0:
                         return
                     leaf = Leaf(filter, left)
-                    leaf.put(record.position, record.time, record.payload)
+                    leaf.put(record)
                 seen = record.position
             seen = stretch.after
         yield leaf.page(seen)

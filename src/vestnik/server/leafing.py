@@ -8,7 +8,6 @@ from vestnik.broker.effects import Look, Seen
 from vestnik.journal import Journal
 from vestnik.wire.leaves import Leaf
 from vestnik.wire.messages import Page
-from vestnik.wire.packing import TAKEN
 
 SCANNED: Final = 10_000
 """Records that are read for one page, whatever is wanted of them: nobody keeps a broker busy for long."""
@@ -22,7 +21,7 @@ def leaf_through(journal: Journal, what: Look, last: int, identity: str) -> Seen
     leaf = Leaf(review.filter, review.most if review.most > 0 else None)
     cursor = journal.read(start, upto)
     for number, record in enumerate(cursor, start=1):
-        if record.kind == TAKEN and not leaf.put(record.position, record.time, record.payload):
+        if not leaf.put(record):
             break
         after = record.position
         if number == SCANNED:

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
+from vestnik.journal import Record
 from vestnik.model.events import Event
 from vestnik.server.store import Answer, Done
 from vestnik.wire.leaves import Leaf
 from vestnik.wire.messages import Recall, Taken, Unread
-from vestnik.wire.packing import pack_all, pack_taken, unpack_all
+from vestnik.wire.packing import TAKEN, pack_all, pack_taken, unpack_all
 
 REMEMBERED: Final = 10_000
 """Events that a broker without a journal keeps."""
@@ -70,7 +71,7 @@ class MemoryStore:
         if start < min(before, upto):
             leaf.miss([Unread(start + 1, before, self._lost(start))], before + 1, upto)
         for taken in self._taken(start, upto):
-            if not leaf.put(taken.position, taken.time, pack_taken("", taken.event)):
+            if not leaf.put(Record(taken.position, TAKEN, taken.time, pack_taken("", taken.event))):
                 break
             after = taken.position
         else:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Raw, msgpack
 
+from vestnik.errors import InvalidEvent
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import Page, Taken, Unread
@@ -95,12 +96,15 @@ class Leaf:
         self._size += size
         return True
 
-    def put(self, position: int, time: int, payload: bytes) -> bool:
+    def put(self, record: Stored) -> bool:
         """Take in a client and an event, packed, if it is wanted; False where there is no room for it."""
+        payload = record.payload
         size = len(payload)
         if (self._size and self._size + size > PAGE_SIZE) or len(self._positions) == self._most:
             return False
         try:
+            if record.kind != TAKEN:
+                raise InvalidEvent(f"a record of the kind {record.kind}, which this version does not know")
             _, packed = split_taken(payload)
             if self._matches is None:
                 is_wanted = payload[-1] != NIL or unpack(packed).seq is not None
@@ -109,12 +113,13 @@ class Leaf:
                 is_wanted = event.seq is not None and self._matches(event)
         except UNREADABLE as error:
             shown = payload if self._matches is None else b""
-            self._unread.append(Unread(position, position, _no_event(error), False, time, shown))
+            at = record.position
+            self._unread.append(Unread(at, at, _no_event(error), False, record.time, shown))
             self._size += size
             return True
         if is_wanted:
-            self._positions.append(position)
-            self._times.append(time)
+            self._positions.append(record.position)
+            self._times.append(record.time)
             self._packed.append(packed)
             self._size += size
         return True
