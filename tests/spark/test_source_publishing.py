@@ -141,6 +141,25 @@ def test_what_was_decided_is_kept_though_it_is_given_up(
     assert published(url) == ALL
 
 
+@pytest.mark.parametrize(
+    ("name", "keep"), [("committed", 0), ("7/decision", 5), ("7/0-*.arrow", 0), ("7/1-*.arrow", -9)]
+)
+def test_a_file_that_is_damaged_is_named_and_the_batch_is_not_taken_for_done(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, name: str, keep: int
+) -> None:
+    how = options(url, tmp_path)
+    settle([stage([rows(100, 101)], how, "q", 6, 0)], how, 6)
+    with monkeypatch.context() as patch:
+        crash_at(patch, SyncBus, "publish_many", 1, after=False)
+        with pytest.raises(Crash):
+            settle(staged(how), how, 7)
+    (path,) = (tmp_path / "staging" / "q").glob(name)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(NotStaged, match=rf"{path.name}: the file is damaged.*put the folder back"):
+        settle(staged(how), how, 7)
+    assert (tmp_path / "staging" / "q" / "7").exists(), "what was staged is kept"
+
+
 def test_rows_keep_what_they_say(tmp_path: Path, url: str) -> None:
     how = options(url, tmp_path, source="feed")
     given = pa.RecordBatch.from_pylist(

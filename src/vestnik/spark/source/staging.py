@@ -33,6 +33,11 @@ SHARED: Final = (
     "executors share"
 )
 
+DAMAGED: Final = (
+    "the file is damaged, so what of the batch is published is not known; put the folder back from a copy, or begin "
+    "with new folders for the checkpoint and for staging"
+)
+
 
 class Part(NamedTuple):
     """What one attempt staged: the file, the number of its events, and the rows that are none."""
@@ -75,10 +80,14 @@ class Staging:
     def events(self, batch: int, decision: Decision) -> Iterator[Event]:
         """All events of a batch, in order."""
         for part in decision.parts:
-            if part.events:
+            left = part.events
+            if left:
                 with self._opened(batch, part) as reader:
                     for some in reader:
                         yield from events_of(some)
+                        left -= len(some)
+            if left:
+                raise _damaged(self._batch(batch) / part.file, f"{part.events:,} events were staged, {left:,} are gone")
 
     @contextmanager
     def _opened(self, batch: int, part: Part) -> Iterator[pa.ipc.RecordBatchStreamReader]:
@@ -87,8 +96,11 @@ class Staging:
             source = path.open("rb")
         except FileNotFoundError:
             raise NotStaged(path, SHARED) from None
-        with source, pa.ipc.open_stream(source) as reader:
-            yield reader
+        try:
+            with source, pa.ipc.open_stream(source) as reader:
+                yield reader
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _damaged(path, error) from None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -104,19 +116,22 @@ class Staging:
     def committed(self) -> int:
         """The last batch that is published; -1 where there is none."""
         path = self.folder / "committed"
-        return int(path.read_text(encoding="ascii")) if path.exists() else -1
+        return _number(path, path.read_text(encoding="ascii", errors="replace")) if path.exists() else -1
 
     def decision(self, batch: int) -> Decision | None:
         path = self._batch(batch) / "decision"
-        return json.decode(path.read_bytes(), type=Decision) if path.exists() else None
+        try:
+            return json.decode(path.read_bytes(), type=Decision) if path.exists() else None
+        except ValueError as error:
+            raise _damaged(path, error) from None
 
     def decide(self, batch: int, decision: Decision) -> None:
         _write(self._batch(batch) / "decision", json.encode(decision))
 
     def progress(self, batch: int) -> int:
         path = self._batch(batch) / "progress"
-        whole = path.read_text(encoding="ascii").split("\n")[:-1] if path.exists() else []
-        return int(whole[-1]) if whole else 0
+        whole = path.read_text(encoding="ascii", errors="replace").split("\n")[:-1] if path.exists() else []
+        return _number(path, whole[-1]) if whole else 0
 
     def advance(self, batch: int, count: int) -> None:
         with (self._batch(batch) / "progress").open("a", encoding="ascii") as file:
@@ -149,6 +164,17 @@ class Staging:
 
     def _batch(self, batch: int) -> Path:
         return self.folder / str(batch)
+
+
+def _number(path: Path, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, why: object) -> NotStaged:
+    return NotStaged(path, f"{DAMAGED} ({why})")
 
 
 def _write(path: Path, content: bytes) -> None:
