@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,16 +25,18 @@ NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 """What is null to Spark as the name of a folder."""
 
 
-def events(spark: SparkSession, lake: str | PathLike[str], type: str | None = None) -> DataFrame:
+def events(
+    spark: SparkSession, lake: str | PathLike[str], type: str | None = None, *, without: Container[Path] = ()
+) -> DataFrame:
     """The event table as of now, with the columns `type_` and `date` that it is partitioned by.
 
-    Of one type, with the columns that are declared for it.
+    Of one type, with the columns that are declared for it; `without` some of the files.
     """
     folder, version = Lake(lake).folder, Lake(lake).latest()
     declared = version.declared.get(type, {}) if type is not None else {}
     partitions = [pa.field("type_", pa.string()), pa.field("date", pa.date32())]
     schema = _schema(pa.schema([*schema_of(declared), *partitions]))
-    files = [file for file in version.events if type in (None, file.type)]
+    files = [file for file in version.events if type in (None, file.type) and folder / file.path not in without]
     if not files:
         return spark.createDataFrame([], schema)
     frame = spark.read.schema(schema).option("basePath", str(folder / EVENTS)).parquet(*_paths(folder, files))
@@ -56,7 +58,12 @@ def quarantine(spark: SparkSession, lake: str | PathLike[str]) -> DataFrame:
 
 
 def _paths(folder: Path, files: Sequence[DataFile | PlainFile]) -> list[str]:
-    return [PATTERNS.sub(r"\\\g<0>", str(folder / file.path)) for file in files]
+    return literal([folder / file.path for file in files])
+
+
+def literal(paths: Iterable[Path]) -> list[str]:
+    """Paths as Spark has to be told them, so that it takes none for a pattern."""
+    return [PATTERNS.sub(r"\\\g<0>", str(path)) for path in paths]
 
 
 def _schema(schema: pa.Schema) -> Any:

@@ -119,6 +119,15 @@ def write_quarantine(folder: Path, unread: Iterable[Unread]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), folder / "unread.parquet")
 
 
+def why_unreadable(path: Path) -> str | None:
+    """What is wrong with a Parquet file, as far as its end tells; None where it is whole."""
+    try:
+        pq.read_metadata(path)
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None
+
+
 def rows_in(folder: Path) -> int:
     """How many rows the Parquet files in `folder` hold."""
     return int(pyarrow.dataset.dataset(folder, format="parquet").count_rows())

@@ -16,11 +16,18 @@ from vestnik.cli.progress import progress
 from vestnik.errors import InvalidEvent
 from vestnik.journal.folders import JOURNAL
 from vestnik.lake.journals import open_journal
-from vestnik.lake.layout import LOG
+from vestnik.lake.layout import LOG, Lake
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
 from vestnik.spark.source.offsets import stretches
-from vestnik.spark.staging import JournalPart, Unread, event_stage, stage_journal, subscription_stage
+from vestnik.spark.staging import (
+    JournalPart,
+    Unread,
+    event_stage,
+    stage_journal,
+    subscription_stage,
+    why_unreadable,
+)
 
 POSITIONS: Final = 250_000
 """Of a journal that one task reads."""
@@ -76,16 +83,20 @@ def _subscription(line: Line) -> tuple[str, str]:
 
 
 class EventTable(NamedTuple):
-    """Where a table of events is. What was `made` of other things holds events alone."""
+    """Where a table of events is, and which of its files are damaged. What was `made` holds events alone."""
 
     path: Path
     made: bool
+    damaged: frozenset[Path] = frozenset()
 
     def read(self, spark: Any) -> Any:
-        """The table as a DataFrame."""
-        from vestnik.spark.lake import events
+        """The table as a DataFrame, without the files that are damaged."""
+        from vestnik.spark.lake import events, literal
 
-        return events(spark, self.path) if (self.path / LOG).is_dir() else spark.read.parquet(str(self.path))
+        if (self.path / LOG).is_dir():
+            return events(spark, self.path, without=self.damaged)
+        whole = [path for path in _files(self.path) if path not in self.damaged]
+        return spark.read.option("basePath", str(self.path)).parquet(*literal(whole if self.damaged else [self.path]))
 
 
 class JournalTable(NamedTuple):
@@ -121,10 +132,31 @@ def event_table(name: str, work: Path, unread: Unreadable) -> EventTable | Journ
     elif (folder / JOURNAL).is_dir():
         return JournalTable(folder.absolute(), work, unread)
     elif (folder / LOG).is_dir() or next(folder.glob("**/*.parquet"), None) is not None:
-        return EventTable(folder, made=False)
+        return EventTable(folder, made=False, damaged=_damaged(folder, unread))
     else:
         raise Refused(f"{name} is neither a lake or a folder of Parquet files, nor the data folder of a broker")
     return EventTable(work, made=True)
+
+
+def _files(table: Path) -> list[Path]:
+    """The Parquet files of a lake, or of a folder as Spark reads it: what begins with _ or a dot is none of them."""
+    if (table / LOG).is_dir():
+        return list(map(Path, Lake(table).paths()))
+    found = [path for path in sorted(table.glob("**/*.parquet")) if path.is_file()]
+    return [path for path in found if not any(part[0] in "_." for part in path.relative_to(table).parts)]
+
+
+def _damaged(table: Path, unread: Unreadable) -> frozenset[Path]:
+    """The files that have no end, where a Parquet file says what is in it; Refused where that is all of them."""
+    files = _files(table)
+    damaged: list[Path] = []
+    for path in files:
+        if reason := why_unreadable(path):
+            damaged.append(path)
+            unread.add("event", str(path), f"the file is damaged, or not there: {reason}")
+    if files and len(damaged) == len(files):
+        raise Refused(f"{table}: none of its files can be read")
+    return frozenset(damaged)
 
 
 def _stage(work: Path, put: Callable[[Any], None]) -> None:
