@@ -30,6 +30,7 @@ VestnikError
 ├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
 ├── NotStaged                what was to be published is not where it was staged: where, and why
 ├── NotDerived               a query that derives events has failed: why
+├── DamagedCheckpoint        a checkpoint that no query can go on from: which file, and why
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
@@ -343,6 +344,18 @@ class InvalidPlan(VestnikError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+class DamagedCheckpoint(VestnikError):
+    """No query can go on from a checkpoint, since of its files that at `path` is not as it was written: `reason`."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(
+            f"the checkpoint is damaged at {self.path}: {reason}; put the whole folder back from a copy, or name a new "
+            "one, with which all is read again from the start"
+        )
 
 
 class InvalidLake(VestnikError):

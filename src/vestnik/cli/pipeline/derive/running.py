@@ -23,6 +23,7 @@ from vestnik.errors import WrongValue
 from vestnik.journal.folders import JOURNAL
 from vestnik.lake.journals import is_address, open_journal
 from vestnik.lake.layout import LOG
+from vestnik.spark.checkpoints import check_checkpoint
 from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.readings import REASONS, path_of
 from vestnik.spark.derive.running import DERIVED, LATE, NEW, READ, Target, derive_stream, derive_table
@@ -157,6 +158,7 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
     if asked.checkpoint is not None:
         said = settings | {"watermark": asked.watermark, "source": asked.source, "filter": asked.filter_}
         _claim(asked.checkpoint, said | {"to": asked.to, "out": asked.out and str(asked.out.absolute())})
+        check_checkpoint(asked.checkpoint)
     spark = session(asked.master, "vestnik derive")
     try:
         if asked.checkpoint is not None:
