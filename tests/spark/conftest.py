@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 def spark() -> Iterator[SparkSession]:
     from vestnik.spark import session
 
-    started = session("local[2]", "tests")
+    started = session("local[2, 2]", "tests")
     yield started
     started.stop()

@@ -26,6 +26,8 @@ QUIET: Final = Path(__file__).with_name("log4j2.properties")
 LOOPBACK: Final = "127.0.0.1"
 MASTER: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|spark://\S+:\d+|k8s://\S+|yarn")
 LOCAL: Final = re.compile(r"local(\[|$)")
+HERE: Final = "local[*, 2]"
+"""All cores of this machine; a task whose worker was killed is tried once more."""
 
 ALWAYS: Final = {
     "spark.ui.enabled": "false",
@@ -63,7 +65,7 @@ def session(
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    master = master or "local[*]"
+    master = master or HERE
     is_cluster = not LOCAL.match(master)
     is_here = not is_cluster or (master.startswith(STANDALONE) and set(check_master(master)) <= {LOOPBACK, "localhost"})
     settings: dict[str, Any] = {
