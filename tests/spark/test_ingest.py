@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import errno
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lake.lakes import HOUR, content, ids, quarantined, quote, write
+from lake.lakes import HOUR, content, ids, quote, write
 from vestnik import Event
 from vestnik.errors import InvalidJournal
 from vestnik.lake import taking
@@ -61,36 +58,6 @@ def test_a_lake_is_a_table_of_spark(spark: SparkSession, tmp_path: Path, journal
 def test_what_is_wrong_with_a_journal_is_said_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidJournal, match="is no folder"):
         on(spark)(stage, [Part(tmp_path, "part", str(tmp_path / "missing"), "b1", "", None, 1, {})])
-
-
-KILLED = """
-import os, signal, sys, threading, time
-from pathlib import Path
-from vestnik.lake import taking
-from vestnik.spark.ingest import ingest
-from vestnik.spark.session import session
-taking.PART = 20
-lake, *journals = sys.argv[1:]
-
-def watch():
-    while sum(1 for _ in Path(lake, "events").rglob("*.parquet")) < 4:
-        time.sleep(0.001)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-spark = session("local[2]", "killed")
-threading.Thread(target=watch, daemon=True).start()
-ingest(spark, journals, lake)
-"""
-
-
-def test_a_driver_that_is_killed_while_tasks_write(spark: SparkSession, tmp_path: Path, journals: list[Path]) -> None:
-    lake = tmp_path / "lake"
-    words = [sys.executable, "-c", KILLED, str(lake), *map(str, journals)]
-    assert subprocess.run(words, capture_output=True, timeout=120).returncode == -signal.SIGKILL
-    assert not quarantined(lake) and not ids(lake), "nothing that was begun is seen"
-    ingest(spark, journals, lake)
-    take_in(tmp_path / "undisturbed", journals)
-    assert content(lake) == content(tmp_path / "undisturbed")
 
 
 ODD = ["цена", "a/b=ü c", "..", "A", "a", "t" * 300, "__HIVE_DEFAULT_PARTITION__", "007", "2026-01-01", "x%2Fy"]
