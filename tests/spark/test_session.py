@@ -23,6 +23,8 @@ spark = session("local[2]")
 java = spark.sparkContext._jvm.System
 options = spark.conf.get("spark.driver.extraJavaOptions")
 print(spark.range(10).selectExpr("sum(id)").first()[0], java.getenv("JAVA_HOME"), "ArchiveClassesAtExit" in options)
+spark.stop()
+print(session("local[2]").sparkContext.pythonExec)
 """
 
 
@@ -78,7 +80,8 @@ def test_without_a_java_on_the_system_the_wheel_serves_and_is_faster_from_then_o
     for is_first in (True, False):
         done = run(FIRST_QUERY, XDG_CACHE_HOME=str(tmp_path))
         assert done.stderr == ""
-        total, home, is_recorded = done.stdout.split()
+        total, home, is_recorded, python = done.stdout.split()
+        assert python == sys.executable, "of a second session, too"
         assert (total, is_recorded) == ("45", str(is_first))
         assert Path(home).is_relative_to(tmp_path)
         (archive,) = (tmp_path / "vestnik" / "spark").glob("classes-*")

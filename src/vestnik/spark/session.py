@@ -6,7 +6,7 @@ import atexit
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,13 +76,14 @@ def session(
     }
     builder = SparkSession.builder.master(master).appName(name)
     if SparkContext._gateway is not None:  # Java runs already
-        return _shipped(builder.config(map=settings).getOrCreate(), is_cluster)
+        with _environment(_of_python()):
+            return _shipped(builder.config(map=settings).getOrCreate(), is_cluster)
     launch = prepare(find_java(java), _spark_version(), cache_folder())
     options = [*launch.options, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
     settings["spark.driver.extraJavaOptions"] = " ".join(
         [*map(_word, options), settings.get("spark.driver.extraJavaOptions", "")]
     )
-    with _environment(launch, is_here=is_here):
+    with _environment({**_of_java(launch, is_here=is_here), **_of_python()}):
         started = builder.config(map=settings).getOrCreate()
     if launch.recorded is not None:
         started.range(2).selectExpr("sum(id)").collect()  # so that the archive holds what a query needs
@@ -110,18 +111,25 @@ def _spark_version() -> str:
     return f"{pyspark.__version__} {pyspark.__file__}"
 
 
-@contextmanager
-def _environment(launch: Launch, *, is_here: bool) -> Iterator[None]:
-    """What Java inherits as it starts. What was set before is as it was, afterwards."""
+def _of_python() -> dict[str, str]:
+    """What says which Python workers are, each time that Spark starts."""
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    wanted = {
+    return {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", python)}
+
+
+def _of_java(launch: Launch, *, is_here: bool) -> dict[str, str]:
+    """What Java inherits as it starts."""
+    return {
         "JAVA_HOME": str(launch.home),
         "PATH": os.pathsep.join([path for path in (os.environ.get("PATH"), os.defpath) if path]),  # Spark calls bash
         "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable",
-        "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", python),
         **({"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", LOOPBACK)} if is_here else {}),
     }
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """So for a while. What was set before is as it was, afterwards."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
