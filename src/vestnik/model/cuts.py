@@ -89,6 +89,8 @@ def _combine(a: tuple[Any, ...], b: tuple[Any, ...], needed: int) -> tuple[Any, 
 
 
 def includes(wide: tuple[Cut, ...], narrow: tuple[Cut, ...]) -> bool:
+    if len(narrow) <= 2:
+        return not narrow or _includes_interval(wide, narrow[0], narrow[1] if len(narrow) == 2 else None)
     return all(_includes_interval(wide, low, high) for low, high in _beyond(wide, narrow))
 
 

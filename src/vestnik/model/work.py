@@ -57,8 +57,11 @@ def spend(steps: float = 1) -> None:
 
 def within(question: Callable[[], Answer], otherwise: Answer, allowed: int = QUESTION) -> Answer:
     """The answer to `question`, or `otherwise` where it costs more than `allowed` steps."""
+    token = _budget.set(_Budget(allowed)) if _budget.get() is None else None
     try:
-        with bounded(allowed):
-            return question()
+        return question()
     except FilterTooComplex:
         return otherwise
+    finally:
+        if token is not None:
+            _budget.reset(token)
