@@ -4,8 +4,8 @@ The laws, in tests/laws, draw thousands; other properties, of one function each,
 examples every time, so that a red test speaks of the change and not of the dice. `VESTNIK_EXAMPLES=20000 script/test`
 goes hunting: that many fresh examples for each.
 
-With several workers, all tests of Spark go to one of them, and first: they share a session, and take long. So do the
-studies of the lab: they share what was measured.
+With several workers, all tests of Spark go to one of them, and first: they share a session, and take long; those that
+start another are apart. So do the studies of the lab: they share what was measured.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ HUNT = os.environ.get("VESTNIK_EXAMPLES")
 LAWS = Path(__file__).parent / "laws"
 STUDIES = "tests/lab/test_studies.py"
 SPARK = ("tests/spark/", "tests/test_docs.py::test_python_examples[docs/guide/pipeline.md]")
+APART = ("tests/spark/test_cluster.py", "tests/spark/test_session.py::test_without_a_java")
+"""Tests with a Spark of their own."""
 
 for profile, examples in (("laws", 2_000), ("plain", 200)):
     settings.register_profile(
@@ -51,6 +53,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(STUDIES):
                 return STUDIES
+            if nodeid.startswith(APART):
+                return "spark apart"
             return "spark" if nodeid.startswith(SPARK) else nodeid
 
     return Scheduling(config, log)

@@ -53,21 +53,22 @@ class Neighbourhood:
         before = self._surroundings.positions
         self._router.disconnect(message.neighbour)
         self._surroundings.parted(message.neighbour)
-        return [*self._tell(now), *self._report(self._surroundings.neighbours()), *self._compare(before, now)]
+        after = self._surroundings.positions
+        return [*self._tell(now), *self._report(self._surroundings.neighbours()), *self._compare(before, after, now)]
 
     def reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
         before = self._surroundings.positions
         twice = self._surroundings.told(sender, message.brokers)
         if twice:
             return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
-        compared = self._compare(before, now)
-        if self._surroundings.positions.keys() == before.keys():
+        after = self._surroundings.positions
+        compared = self._compare(before, after, now)
+        if after.keys() == before.keys():
             return self.report_soon(now)
         return [*self._report(self._surroundings.neighbours(but=sender)), *compared]
 
-    def _compare(self, before: dict[NodeId, int], now: float) -> list[Effect]:
+    def _compare(self, before: dict[NodeId, int], after: dict[NodeId, int], now: float) -> list[Effect]:
         """Who has come within reach is asked for what was missed."""
-        after = self._surroundings.positions
         gone = {broker: position for broker, position in before.items() if broker not in after}
         effects = self._met(before.keys(), after.keys(), now)
         effects += self._catch_up.vanished(gone, now) if gone else []

@@ -5,7 +5,7 @@ Brokers form a tree: none is behind two neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from vestnik.wire.messages import NodeId, Reach
 
@@ -26,9 +26,13 @@ class Surroundings:
     @property
     def positions(self) -> dict[NodeId, int]:
         """All brokers within reach, with this one: what they took up to here has come, as far as it is wanted."""
+        return self._positions()
+
+    def _positions(self, without: NodeId | None = None) -> dict[NodeId, int]:
         found = {self._name: self.position}
-        for far in self._behind.values():
-            found |= far
+        for near, far in self._behind.items():
+            if near != without:
+                found |= far
         return found
 
     def position_of(self, broker: NodeId) -> int | None:
@@ -57,8 +61,7 @@ class Surroundings:
 
     def report(self, to: NodeId) -> Reach:
         """What to tell a neighbour."""
-        hidden: Mapping[NodeId, int] = self._behind.get(to, {})
-        return Reach(tuple(sorted((name, at) for name, at in self.positions.items() if name not in hidden)))
+        return Reach(tuple(sorted(self._positions(without=to).items())))
 
     def neighbours(self, but: NodeId | None = None) -> list[NodeId]:
         return [near for near in self._behind if near != but]
