@@ -170,8 +170,10 @@ def run(
         parser.error(f"no section called {', '.join(sorted(unknown))}")
     report = Report(name, options.quick)
     progress = Console(stderr=True)
-    for section in options.sections or sections:
-        progress.print(f"{section} ...", style="dim")
-        sections[section](report, quick if options.quick else full)
-    report.show(Console(width=max(140, progress.width)))
-    progress.print(f"written to {report.write(options.output).name}", style="dim")
+    try:
+        for section in options.sections or sections:
+            progress.print(f"{section} ...", style="dim")
+            sections[section](report, quick if options.quick else full)
+    finally:  # what was measured before something failed, or before Ctrl-C, is worth having
+        report.show(Console(width=max(140, progress.width)))
+        progress.print(f"written to {report.write(options.output).name}", style="dim")
