@@ -1,6 +1,6 @@
 """How many examples the properties are tested on, and which.
 
-The laws, in tests/laws, draw thousands; other properties, of one function each, hundreds. A plain run draws the same
+The laws, in tests/laws, draw a thousand; other properties, of one function each, hundreds. A plain run draws the same
 examples every time, so that a red test speaks of the change and not of the dice. `VESTNIK_EXAMPLES=20000 script/test`
 goes hunting: that many fresh examples for each.
 
@@ -28,7 +28,7 @@ SPARK = ("tests/spark/", "tests/test_docs.py::test_python_examples[docs/guide/pi
 APART = ("tests/spark/test_cluster.py", "tests/spark/test_session.py::test_without_a_java")
 """Tests with a Spark of their own."""
 
-for profile, examples in (("laws", 2_000), ("plain", 200)):
+for profile, examples in (("laws", 1_000), ("plain", 200)):
     settings.register_profile(
         profile,
         max_examples=int(HUNT or examples),

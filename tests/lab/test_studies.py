@@ -30,7 +30,7 @@ def silent(share: float) -> None:
 
 @pytest.fixture(scope="module")
 def routing() -> Result:
-    return routing_study.study(routing_study.Size([20], [20, 50], 2, 50, 2, 1), Bench(Cores(1), silent))
+    return routing_study.study(routing_study.Size([20], [20, 50], 2, 20, 1, 1), Bench(Cores(1), silent))
 
 
 @pytest.fixture(scope="module")

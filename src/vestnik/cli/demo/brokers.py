@@ -22,7 +22,7 @@ PATIENCE: Final = 30.0
 """Seconds in which a broker has to begin or to end."""
 REPORT_WITHIN: Final = 300.0
 """Seconds in which the report has to be there."""
-TIDYING: Final = 10.0
+TIDYING: Final = 30.0
 """Seconds in which what is ended has to be gone."""
 LOOK_EVERY: Final = 0.02
 
@@ -38,20 +38,6 @@ class Brokers:
     def kill_all(self) -> None:
         for name in list(self._running):
             self.kill(name)
-
-    def stop(self, name: str) -> None:
-        """End what has processes of its own, which tidy up when they are told to."""
-        running = self._running.pop(name, None)
-        if running is None:
-            return
-        running.terminate()
-        running.wait()
-        for number in [0] * int(TIDYING / LOOK_EVERY) + [signal.SIGKILL]:
-            try:
-                os.killpg(running.pid, number)
-            except ProcessLookupError:
-                return
-            time.sleep(LOOK_EVERY)
 
     async def start(self, name: str) -> None:
         """Where it was before, if it was. The middle one joins both others."""
@@ -97,14 +83,15 @@ class Brokers:
         said = self._folder / "run.log"
         here = dict.fromkeys(("TMPDIR", "SPARK_LOCAL_DIRS"), str(self._folder))
         self._run("report", said, "pipeline", "run", plan, environment=here)
+        running = self._running["report"]
         following = asyncio.create_task(_follow(said, say))
         try:
-            code = await self._ended("report", REPORT_WITHIN)
+            return await self._ended("report", REPORT_WITHIN)
         finally:
             following.cancel()
             await asyncio.wait([following])
-            self.stop("report")
-        return code
+            self._running.pop("report", None)
+            _end_all_of(running)
 
     def _run(self, name: str, said: Path, *words: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         given = {key: value for key, value in os.environ.items() if not key.startswith("VESTNIK_")}
@@ -126,6 +113,19 @@ class Brokers:
                 await asyncio.sleep(LOOK_EVERY)
         del self._running[name]
         return running.returncode
+
+
+def _end_all_of(running: subprocess.Popen[bytes]) -> None:
+    """End a process, and wait for those that it has started: they tidy up when it is gone."""
+    if running.poll() is None:
+        running.terminate()
+        running.wait()
+    for number in [0] * int(TIDYING / LOOK_EVERY) + [signal.SIGKILL]:
+        try:
+            os.killpg(running.pid, number)
+        except ProcessLookupError:
+            return
+        time.sleep(LOOK_EVERY)
 
 
 async def _follow(said: Path, say: Callable[[str], None]) -> None:
