@@ -41,8 +41,17 @@ class Trigger(ABC):
         """What is wanted, by name."""
 
 
+@dataclass(frozen=True)
 class _Threshold(Trigger):
     """Compares each value with the one before it."""
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        _check("a threshold is a number", self.threshold, isfinite(self.threshold))
+
+    def said(self) -> dict[str, float]:
+        return {self.name: float(self.threshold)}
 
     def look(self, kept: deque[Reading], reading: Reading) -> Reading | None:
         before = kept.popleft() if kept else None
@@ -57,34 +66,20 @@ class _Threshold(Trigger):
 class Above(_Threshold):
     """The value is above `threshold`, and the one before it was not."""
 
-    threshold: float
     name: ClassVar[str] = "above"
-
-    def __post_init__(self) -> None:
-        _check("a threshold is a number", self.threshold, isfinite(self.threshold))
 
     def holds(self, base: float, value: float) -> bool:
         return base <= self.threshold < value
-
-    def said(self) -> dict[str, float]:
-        return {self.name: float(self.threshold)}
 
 
 @dataclass(frozen=True)
 class Below(_Threshold):
     """The value is below `threshold`, and the one before it was not."""
 
-    threshold: float
     name: ClassVar[str] = "below"
-
-    def __post_init__(self) -> None:
-        _check("a threshold is a number", self.threshold, isfinite(self.threshold))
 
     def holds(self, base: float, value: float) -> bool:
         return value < self.threshold <= base
-
-    def said(self) -> dict[str, float]:
-        return {self.name: float(self.threshold)}
 
 
 class Relative(Trigger):

@@ -30,7 +30,10 @@ class Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Derived(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="what"):
-    """New events of those that `filter` matches; published at the broker `to`, or else written to a folder."""
+    """New events of those that `filter` matches; published at the broker `to`, or else written to a folder.
+
+    `how` of each kind is the function of events; WrongValue where a setting is none.
+    """
 
     filter: str = "TRUE"
     watermark: str = "10s"
@@ -40,10 +43,6 @@ class _Derived(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     @property
     def what(self) -> str:
         return type(self).__name__.lower()
-
-    def how(self) -> Derivation:
-        """The function of events; WrongValue where a setting is none."""
-        raise NotImplementedError
 
     @property
     def _rest(self) -> dict[str, Any]:
