@@ -219,32 +219,32 @@ class NeverExpires(Router):
 class Backwards(Router):
     """Sends events back to where they came from, too."""
 
-    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
-        targets = super().targets(event, sender, found)
+    def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
+        targets = super().wanting(found, sender)
         return targets._replace(neighbours=sorted({*targets.neighbours, *({sender} & set(self.neighbours))}))
 
 
 class Twice(Router):
     """Hands an event to the first subscription twice."""
 
-    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
-        targets = super().targets(event, sender, found)
+    def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
+        targets = super().wanting(found, sender)
         return targets._replace(subscriptions=targets.subscriptions + targets.subscriptions[:1])
 
 
 class WrongClient(Router):
     """Hands everything to the clients called d."""
 
-    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
-        targets = super().targets(event, sender, found)
+    def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
+        targets = super().wanting(found, sender)
         return targets._replace(subscriptions=[Source(f"d{s.node[1:]}", s.name) for s in targets.subscriptions])
 
 
 class Dropping(Router):
     """Hands what comes from neighbours to one subscription only."""
 
-    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
-        targets = super().targets(event, sender, found)
+    def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
+        targets = super().wanting(found, sender)
         return targets._replace(subscriptions=targets.subscriptions[:1])
 
 

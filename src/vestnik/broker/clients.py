@@ -16,6 +16,7 @@ from vestnik.model.events import Event
 from vestnik.model.streams import Seen, was_seen
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.wire.messages import Answer, Delivery, Last, NodeId, Position, Subscribe, Taken, Unknown
+from vestnik.wire.packing import pack, unpack
 from vestnik.wire.pages import PAGE, pages
 
 MOST_KEPT = 1_000_000
@@ -31,17 +32,25 @@ def has_expired(event: Event, now: float) -> bool:
 
 
 class Kept(Struct, frozen=True, gc=False):
-    """A notification, with its place among all of the broker and its number in its subscription."""
+    """A notification, with its place among all of the broker and its number in its subscription.
+
+    Its event is packed: what lies long is not to be many objects.
+    """
 
     place: int
     number: int
-    event: Event | None
+    packed: bytes | None
+    expires: int | None = None
     replayed: bool = False
     gap: str = ""
     again: bool = False
 
+    @property
+    def event(self) -> Event | None:
+        return None if self.packed is None else unpack(self.packed)
+
     def has_expired(self, now: float) -> bool:
-        return self.event is not None and has_expired(self.event, now)
+        return self.expires is not None and self.expires <= now * MICROS
 
     def delivery(self, *numbers: tuple[int, int]) -> Delivery:
         return Delivery(self.event, numbers, self.replayed, self.gap, self.again)
@@ -126,18 +135,18 @@ class Subscription:
         if self.kept.maxlen != most:
             self.kept = deque(self.kept, maxlen=most)
 
-    def number(self, event: Event, place: int) -> int:
+    def number(self, packed: bytes, expires: int | None, place: int) -> int:
         """The number of a new notification, whose place is among those of all subscriptions."""
         self.last += 1
-        self.kept.append(Kept(place, self.last, event))
+        self.kept.append(Kept(place, self.last, packed, expires))
         return self.last
 
     def add(self, event: Event | None, place: int, **terms: Any) -> Delivery:
         """A notification that is not of an event that has just come."""
         self.last += 1
-        kept = Kept(place, self.last, event, **terms)
-        self.kept.append(kept)
-        return kept.delivery((self.epoch, kept.number))
+        packed, expires = (None, None) if event is None else (pack(event), event.expires)
+        self.kept.append(Kept(place, self.last, packed, expires, **terms))
+        return Delivery(event, ((self.epoch, self.last),), **terms)
 
 
 class Client:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Final
 
@@ -12,7 +12,7 @@ from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
-from vestnik.routing.router import Router
+from vestnik.routing.router import Router, anything
 from vestnik.wire.messages import NodeId, Publish, Refusal, Refused, Stored
 
 RETRY_AFTER = 1.0
@@ -40,35 +40,44 @@ class Intake:
         return self._acceptance.stamped(event)
 
     def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
-        refused = list(message.refused)
-        taken: list[Event] = []
         acceptance = self._acceptance
-        conforms = self._router.conforms(client)
-        fresh, others = acceptance.sifted(map(_unstamped, message.events), answered=bool(message.request))
-        refused += [Refusal(event.id, ANOTHER, event.source) for event in others]
-        type, reserved = "", False
-        for event in fresh:
-            unfit = ""
-            if event.type != type:
-                type, reserved = event.type, is_reserved(event.type)
-            if reserved:
-                unfit = f"events of type {type} are published by brokers only"
-            elif not conforms(event):
-                unfit = "it is outside of what this client advertised"
-            if unfit:
-                acceptance.forget(event)
-                refused.append(Refusal(event.id, unfit, event.source))
-            elif event.seldom is not None and _release(event) > now:
-                if len(self._held) + len(taken) >= MOST_HELD:
-                    acceptance.forget(event)
-                    reason = f"{MOST_HELD:,} events wait for their time, and no more may"
-                    refused.append(Refusal(event.id, reason, event.source))
-                else:
-                    taken.append(event)
-            else:
-                taken.append(acceptance.stamped(event))
+        fresh, others = acceptance.sifted(_unstamped(message.events), answered=bool(message.request))
+        refused = [*message.refused, *[Refusal(event.id, ANOTHER, event.source) for event in others]]
+        fit, unfit = self._judged(fresh, client, now)
+        for event, reason in unfit:
+            acceptance.forget(event)
+            refused.append(Refusal(event.id, reason, event.source))
+        waiting = {id(event) for event in fit if event.seldom is not None and _release(event) > now}
+        if waiting:
+            taken = [event if id(event) in waiting else acceptance.stamped(event) for event in fit]
+        else:
+            taken = acceptance.stamp(fit)
         append = Append(client, tuple(taken), message.request, tuple(refused))
         return [append] if taken or refused or message.request else []
+
+    def _judged(
+        self, events: Sequence[Event], client: NodeId, now: float
+    ) -> tuple[Sequence[Event], list[tuple[Event, str]]]:
+        """The events that a client may publish, and the others, each with the reason."""
+        conforms = self._router.conforms(client)
+        reserved = {type for type in {event.type for event in events} if is_reserved(type)}
+        if conforms is anything and not reserved and not [event for event in events if event.seldom is not None]:
+            return events, []  # as it mostly is
+        fit: list[Event] = []
+        unfit: list[tuple[Event, str]] = []
+        room = MOST_HELD - len(self._held)
+        for event in events:
+            waits = event.seldom is not None and _release(event) > now
+            if event.type in reserved:
+                unfit.append((event, f"events of type {event.type} are published by brokers only"))
+            elif not conforms(event):
+                unfit.append((event, "it is outside of what this client advertised"))
+            elif waits and not room:
+                unfit.append((event, f"{MOST_HELD:,} events wait for their time, and no more may"))
+            else:
+                fit.append(event)
+                room -= waits
+        return fit, unfit
 
     def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
         """Events are stored: those that go further, and what is to be done about the others and the client."""
@@ -129,9 +138,11 @@ class Intake:
             self._hold(Append(client, (event,)))
 
 
-def _unstamped(event: Event) -> Event:
-    """An event without the stream that another broker gave it."""
-    return event if event.seq is None and event.broker is None else event.replace(stream=None, seq=None)
+def _unstamped(events: tuple[Event, ...]) -> Sequence[Event]:
+    """Events without the streams that another broker gave them."""
+    if not [event for event in events if event.seq is not None or event.broker is not None]:
+        return events
+    return [event.replace(stream=None, seq=None) for event in events]
 
 
 def _release(event: Event) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from vestnik.broker.clients import Client, Subscription, has_expired
 from vestnik.broker.effects import Effect, Note, Send
@@ -11,6 +12,15 @@ from vestnik.model.streams import WINDOW
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Delivery, Forward, NodeId, Notify
+from vestnik.wire.packing import pack
+
+
+class Wanting(NamedTuple):
+    """A local client, and those of its subscriptions that want something."""
+
+    node: NodeId
+    client: Client
+    subscriptions: list[Subscription]
 
 
 class Outlet:
@@ -30,32 +40,35 @@ class Outlet:
             going = _by_priority([event for event in going if not has_expired(event, now)])
         onward: dict[NodeId, list[Event]] = {}
         local: dict[NodeId, list[Delivery]] = {}
-        for event, (neighbours, subscriptions) in self._router.route(going, sender):
-            for neighbour in neighbours:
+        wanting: dict[int, list[Wanting]] = {}  # by targets, which are the same for many
+        for event, targets in self._router.route(going, sender):
+            for neighbour in targets.neighbours:
                 onward.setdefault(neighbour, []).append(event)
-            if subscriptions:
-                self._number(event, subscriptions, local)
+            if targets.subscriptions:
+                clients = wanting.get(id(targets))
+                if clients is None:
+                    clients = wanting[id(targets)] = self._wanting(targets.subscriptions)
+                self._number(event, clients, local)
         for neighbour, events in onward.items():
             whole = going is message.events and len(events) == len(going)
             effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
         effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items() if deliveries]
         return effects
 
-    def _number(self, event: Event, sources: list[Source], local: dict[NodeId, list[Delivery]]) -> None:
-        """One copy for each client, with a number for each of its subscriptions that wants the event."""
-        place = next(self._places)
-        wanting: dict[NodeId, list[Subscription]] = {}
+    def _wanting(self, sources: list[Source]) -> list[Wanting]:
+        """The clients of some subscriptions, each once."""
+        found: dict[NodeId, Wanting] = {}
         for node, name in sources:
             client = self._clients.get(node)
             one = None if client is None else client.subscriptions.get(name)
-            if one is None:
-                continue
-            if node in wanting:
-                wanting[node].append(one)
-            else:
-                wanting[node] = [one]
-        for node, some in wanting.items():
-            client = self._clients[node]
+            if client is not None and one is not None:
+                found.setdefault(node, Wanting(node, client, [])).subscriptions.append(one)
+        return list(found.values())
+
+    def _number(self, event: Event, wanting: list[Wanting], local: dict[NodeId, list[Delivery]]) -> None:
+        """One copy for each client, with a number for each of its subscriptions that wants the event."""
+        place, packed = next(self._places), b""
+        for node, client, some in wanting:
             if client.making_up is not None:
                 client.making_up.wait(event, some)
             elif client.behind is not None:
@@ -63,9 +76,11 @@ class Outlet:
                 if client.takes:
                     local.setdefault(node, []).extend(ready)
             else:
-                delivery = Delivery(event, tuple([(one.epoch, one.number(event, place)) for one in some]))
+                packed = packed or pack(event)
+                numbers = tuple([(one.epoch, one.number(packed, event.expires, place)) for one in some])
                 if not client.takes:
                     continue
+                delivery = Delivery(event, numbers)
                 if node in local:
                     local[node].append(delivery)
                 else:

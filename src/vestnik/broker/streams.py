@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from msgspec.structs import replace as struct_replace
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
@@ -13,6 +17,8 @@ IDS = 16 * WINDOW
 
 CONTENTS = 5_000
 """Of how many events that were answered for at least the content is known; at most of twice as many."""
+
+_source = attrgetter("source")
 
 
 class _Ids:
@@ -43,20 +49,20 @@ class Acceptance:
         self._contents: Recent[Pair, Event] = Recent(CONTENTS)
         self._ids: Recent[str, tuple[_Ids, _Ids]] = Recent(STREAMS)  # of what is answered, and of what is not
 
-    def sifted(self, events: Iterable[Event], *, answered: bool = True) -> tuple[list[Event], list[Event]]:
+    def sifted(self, events: Sequence[Event], *, answered: bool = True) -> tuple[Sequence[Event], list[Event]]:
         """Those that their source has not published before, which are remembered; and those that have another's id.
 
         What is `answered` may be repeated until it is: it is not forgotten for what nobody repeats.
         """
+        if not answered and self._are_fresh(events):
+            return events, []
         fresh: list[Event] = []
         known: list[Event] = []
         source = None
         for event in events:
             if event.source != source:
                 source = event.source
-                kinds = self._ids.get(source) or (_Ids(), _Ids())
-                self._ids.put(source, kinds)
-                ids, others = kinds if answered else kinds[::-1]
+                ids, others = self._ids_of(source, answered=answered)
             id = event.id
             if id in ids.new or id in others.new or id in ids.old or id in others.old:
                 known.append(event)
@@ -68,6 +74,24 @@ class Acceptance:
                 if answered:
                     self._contents.put((source, id), event)
         return fresh, [event for event in known if self._knows_another(event)]
+
+    def _are_fresh(self, events: Sequence[Event]) -> bool:
+        """Whether all are of one source that has published none of them, as it mostly is; then they are remembered."""
+        if len({event.source for event in events}) != 1:
+            return False
+        ids, others = self._ids_of(events[0].source, answered=False)
+        new = {event.id for event in events}
+        is_fresh = len(new) == len(events) and len(ids.new) + len(new) <= IDS
+        if is_fresh and all(map(new.isdisjoint, (ids.new, others.new, ids.old, others.old))):
+            ids.new |= new
+            return True
+        return False
+
+    def _ids_of(self, source: str, *, answered: bool) -> tuple[_Ids, _Ids]:
+        """The ids of a source that are answered for, or that are not; and the others."""
+        kinds = self._ids.get(source) or (_Ids(), _Ids())
+        self._ids.put(source, kinds)
+        return kinds if answered else kinds[::-1]
 
     def _knows_another(self, event: Event) -> bool:
         """Whether what its source has published with this id is known, and is another event."""
@@ -88,11 +112,17 @@ class Acceptance:
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        source = event.source
-        seq = self._last[source] = self._last.get(source, self._before) + 1
-        if len(self._last) > STREAMS:
+        return self.stamp([event])[0]
+
+    def stamp(self, events: Sequence[Event]) -> list[Event]:
+        """Each event with the next seq of its stream."""
+        stamped: list[Event] = []
+        for source, run in groupby(events, key=_source):
+            first = self._last.get(source, self._before) + 1
+            stamped += [struct_replace(event, broker=self._broker, seq=seq) for seq, event in enumerate(run, first)]
+            self._last[source] = stamped[-1].seq or 0
             self._bound()
-        return event.stamped(self._broker, seq)
+        return stamped
 
     def _bound(self) -> None:
         while len(self._last) > STREAMS:

@@ -7,7 +7,7 @@ a neighbour was told is extended with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from vestnik.matching import Matcher
@@ -81,8 +81,8 @@ class Propagation:
     def nodes(self, entry: Entry) -> Iterable[NodeId]:
         return self._nodes.get(entry, ())
 
-    def matching(self, events: Sequence[Event]) -> list[Set[Entry]]:
-        """For each event the entries that want it."""
+    def matching(self, events: Sequence[Event]) -> list[tuple[Entry, ...]]:
+        """For each event the entries that want it; equal answers are one object."""
         if self._unfiled:
             self._file()
         return self._matcher.match_each(events)

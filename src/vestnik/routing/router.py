@@ -79,8 +79,8 @@ class Router:
         self._advertised_until.pop(source, None)
 
     def conforms(self, client: NodeId) -> Callable[[Event], bool]:
-        """Whether a local client may publish an event."""
-        return _anything
+        """Whether a local client may publish an event; `anything` where it may publish any."""
+        return anything
 
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
@@ -119,15 +119,27 @@ class Router:
             yield neighbour, AdminS(*update)
 
     def route(self, events: Sequence[Event], sender: NodeId) -> Iterator[tuple[Event, Targets]]:
-        """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes."""
-        for event, found in zip(events, self.subscriptions.matching(events), strict=True):
-            if found or self._flooded:
-                yield event, self.targets(event, sender, found)
+        """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes.
 
-    def targets(self, event: Event, sender: NodeId, found: Iterable[Entry] | None = None) -> Targets:
-        """Where an event from `sender` goes; `found` are the entries that want it, where that is known."""
+        Events that the same entries want have one object as their targets.
+        """
+        known: dict[int, Targets] = {}  # by what was found
+        each = self.subscriptions.matching(events)
+        for event, found in zip(events, each, strict=True):
+            if found or self._flooded:
+                targets = known.get(id(found))
+                if targets is None:
+                    targets = known[id(found)] = self.wanting(found, sender)
+                yield event, targets
+
+    def targets(self, event: Event, sender: NodeId) -> Targets:
+        """Where an event from `sender` goes."""
+        return self.wanting(self.subscriptions.matching([event])[0], sender)
+
+    def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
+        """Where an event from `sender` goes that just these entries want."""
         table, nodes, subscriptions = self.subscriptions, self._flooded.copy(), []
-        for entry in table.matching([event])[0] if found is None else found:
+        for entry in found:
             for source in table.sources(entry):
                 node, name = source
                 if name:
@@ -215,7 +227,7 @@ class AdvertisingRouter(Router):
             self.subscriptions.note(sender, self._gates[sender].close(entry))
 
 
-def _anything(event: Event) -> bool:
+def anything(event: Event) -> bool:
     return True
 
 

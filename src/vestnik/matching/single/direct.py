@@ -54,7 +54,7 @@ def _within(path: Path, values: ValueSet) -> Test:
     return is_between
 
 
-def asked(store: Store, buckets: Iterable[Bucket], tests: Sequence[Tests], event: Event) -> list[int]:
+def asked(store: Store, buckets: Iterable[Bucket], tests: Sequence[Tests], event: Event) -> tuple[int, ...]:
     """The rows in `buckets`, to which `event` has led, that hold of it."""
     found: list[int] = []
     for bucket in buckets:
@@ -64,4 +64,4 @@ def asked(store: Store, buckets: Iterable[Bucket], tests: Sequence[Tests], event
                     break
             else:
                 found.append(row)
-    return found
+    return tuple(found)

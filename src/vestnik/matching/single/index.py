@@ -9,8 +9,8 @@ themselves settle it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence, Set
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from vestnik.matching.single import direct
 from vestnik.matching.single.buckets import Bucket
@@ -29,9 +29,6 @@ Id = TypeVar("Id", bound=Hashable)
 
 FEW = 200
 """Records for which it is not worth while to load the kernel."""
-
-
-NONE: Final[Set[Any]] = frozenset()
 
 
 class Filed(NamedTuple):
@@ -95,37 +92,42 @@ class Matcher(Generic[Id]):
             raise TypeError(f"a Matcher matches an Event, not {type(event).__name__}")
         return set(self.match_each((event,))[0])
 
-    def match_each(self, events: Sequence[Event]) -> list[Set[Id]]:
-        """For each event the ids of the filters that match it."""
-        each: list[Set[Id]] = []
-        ids, tests, store, rest = self._ids, self._tests, self._store, self._rest
-        for event, buckets in zip(events, self._paths.reached(events), strict=True):
+    def match_each(self, events: Sequence[Event]) -> list[tuple[Id, ...]]:
+        """For each event the ids of the filters that match it; equal answers are one object."""
+        each: list[tuple[Id, ...]] = [()] * len(events)
+        answers: dict[tuple[int, ...], tuple[Id, ...]] = {}  # by rows
+        reached, rest = self._paths.reached(events), self._rest
+        for place in range(len(events)) if rest.size else reached:
+            buckets = reached.get(place, [])
             if rest.size:
                 buckets.append(rest)
-            size = 0
-            for bucket in buckets:
-                size += bucket.size
-            if size > direct.FEW:
-                each.append(self._scanned(event, buckets))
-            elif size:
-                rows = direct.asked(store, buckets, tests, event)
-                each.append({ids[row] for row in rows} if rows else NONE)
-            else:
-                each.append(NONE)
+            rows = self._matching(events[place], buckets)
+            if rows:
+                answer = answers.get(rows)
+                if answer is None:
+                    answer = answers[rows] = tuple(dict.fromkeys([self._ids[row] for row in rows]))
+                each[place] = answer
         return each
 
-    def _scanned(self, event: Event, buckets: list[Bucket]) -> set[Id]:
-        """The ids of those in many candidates that match."""
-        ids, reading = self._ids, self._paths.read(event)
+    def _matching(self, event: Event, buckets: list[Bucket]) -> tuple[int, ...]:
+        """The rows in these buckets that hold of an event."""
+        size = 0
+        for bucket in buckets:
+            size += bucket.size
+        if size > direct.FEW:
+            return self._scanned(event, buckets)
+        return direct.asked(self._store, buckets, self._tests, event)
+
+    def _scanned(self, event: Event, buckets: list[Bucket]) -> tuple[int, ...]:
+        """The rows of those in many candidates that match."""
+        reading = self._paths.read(event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
         rows = self._scan(self._store, reading)
-        found = {ids[row] for row in rows if row >= 0}
-        if len(found) < len(rows):
-            holds = asked_once(reading.values)
-            unsure = [~row for row in rows if row < 0]
-            found.update([ids[row] for row in unsure if all(map(holds, self._doubts[row]))])
-        return found
+        if min(rows, default=0) >= 0:
+            return tuple(rows)
+        holds = asked_once(reading.values)
+        return tuple([max(row, ~row) for row in rows if row >= 0 or all(map(holds, self._doubts[~row]))])
 
     def _file(self, box: Box, id: Id) -> Filed:
         ways = accesses(box)

@@ -6,7 +6,7 @@ column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.matching.single import codes
@@ -39,6 +39,9 @@ _KEYS = {codes.NULL: None, codes.FALSE: FALSE, codes.TRUE: TRUE, codes.MAP: MISS
 
 _OWN_KEYS = frozenset({str, int, float})
 _MAP = codes.MAP
+
+FEW_NAMES = 8
+"""Names that are looked for in every event; where there are more, each event is asked which of them it has."""
 
 VIEWS = 3
 UNUSED = 0
@@ -77,7 +80,7 @@ class Paths:
     def __init__(self) -> None:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
-        self._by_name: dict[Step, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
+        self._by_name: dict[str, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
         self._by_path: dict[Steps, dict[Any, Bucket]] = {}  # those of all others
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
@@ -106,8 +109,9 @@ class Paths:
         bucket = buckets.get(key)
         if bucket is None:
             bucket = buckets[key] = Bucket(path, key)
-            if _is_name(path):
-                self._by_name[path[1]] = buckets
+            name = _name(path)
+            if name is not None:
+                self._by_name[name] = buckets
             else:
                 self._by_path[path] = buckets
         return bucket
@@ -117,8 +121,9 @@ class Paths:
         buckets = self.node(path).buckets
         del buckets[bucket.key]
         if not buckets:
-            if _is_name(path):
-                del self._by_name[path[1]]
+            name = _name(path)
+            if name is not None:
+                del self._by_name[name]
             else:
                 del self._by_path[path]
         self._prune(path)
@@ -171,23 +176,26 @@ class Paths:
             self._users.append(0)
         return column
 
-    def reached(self, events: Iterable[Event]) -> list[list[Bucket]]:
-        """For each event, the buckets that its values lead to."""
-        by_name, by_path = self._by_name, self._by_path
-        each: list[list[Bucket]] = []
-        for event in events:
-            found: list[Bucket] = []
-            body = event.body
-            for name in by_name if len(by_name) < len(body) else body:
-                if name in body and name in by_name:
-                    value = body[name]
-                    bucket = by_name[name].get(value if type(value) in _OWN_KEYS else _key(value))
+    def reached(self, events: Sequence[Event]) -> dict[int, list[Bucket]]:
+        """For each place in `events`, the buckets that the values there lead to, if any."""
+        found: dict[int, list[Bucket]] = {}
+        by_name = self._by_name
+        if len(by_name) <= FEW_NAMES:
+            for name, buckets in by_name.items():
+                for place, key in enumerate(_keys(events, name)):
+                    if key in buckets:
+                        found.setdefault(place, []).append(buckets[key])
+        else:
+            for place, event in enumerate(events):
+                for name in by_name.keys() & event.body.keys():
+                    bucket = by_name[name].get(_key(event.body[name]))
                     if bucket is not None:
-                        found.append(bucket)
-            if by_path:
-                found += self._reached_by_path(event)
-            each.append(found)
-        return each
+                        found.setdefault(place, []).append(bucket)
+        if self._by_path:
+            for place, event in enumerate(events):
+                for bucket in self._reached_by_path(event):
+                    found.setdefault(place, []).append(bucket)
+        return found
 
     def _reached_by_path(self, event: Event) -> Iterator[Bucket]:
         for path, buckets in self._by_path.items():
@@ -206,13 +214,22 @@ class Paths:
         return reading
 
 
+def _keys(events: Sequence[Event], name: str) -> list[Any]:
+    """What the values of one name are filed under."""
+    values: list[Any] = [event.body.get(name, MISSING) for event in events]
+    if _OWN_KEYS.issuperset(map(type, values)):
+        return values
+    return [value if value is MISSING else _key(value) for value in values]
+
+
 def _key(value: Any) -> Any:
     """What a value is filed under; what is neither a number nor a string nor a single value is in no bucket."""
     return value if type(value) in _OWN_KEYS else _KEYS[code_of_other(value)]
 
 
-def _is_name(path: Steps) -> bool:
-    return len(path) == 2 and path[0] == DATA and path[1] is not EACH
+def _name(path: Steps) -> str | None:
+    """The name in data that a path is, if it is one."""
+    return path[1] if len(path) == 2 and path[0] == DATA and isinstance(path[1], str) else None
 
 
 def _values(event: Event, path: Steps) -> list[Any]:
