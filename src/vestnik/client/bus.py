@@ -327,8 +327,9 @@ class Bus:
         if isinstance(act, Hand):
             names = tuple([name for name, _ in act.numbers])
             for name, number in act.numbers:
-                if name in self._subscriptions:
-                    self._subscriptions[name].give(act.event, number, names, replayed=act.replayed)
+                known = self._subscriptions.get(name)
+                if known is not None:
+                    known.give(act.event, number, names, replayed=act.replayed)
             return
         match act:
             case Found() | Told() | Done():
@@ -349,13 +350,16 @@ class Bus:
 
 async def _call(subscription: Subscription, callback: Callback) -> None:
     """Call back with each notification. What goes wrong there is logged, and the next one is called with."""
-    async for notification in subscription:
-        try:
-            result = callback(notification)
-            if result is not None:
-                await result
-        except Exception:
-            LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
+    async for first in subscription:
+        notification: Notification | None = first
+        while notification is not None:
+            try:
+                result = callback(notification)
+                if result is not None:
+                    await result
+            except Exception:
+                LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
+            notification = subscription.try_get()
 
 
 def _check_subscription(given: object) -> None:

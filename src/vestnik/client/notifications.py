@@ -48,7 +48,8 @@ class Waiting:
 
     def put(self, item: Notification) -> None:
         self.items.append(item)
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     def end(self, error: Exception | None = None) -> None:
         """There will be no more, because of an error or without one."""

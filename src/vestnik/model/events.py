@@ -82,10 +82,24 @@ class _Checked(StructMeta):
     def __signature__(cls) -> Signature:  # noqa: N805  # a class
         from inspect import signature
 
-        found = signature(_Checked.__call__)
+        found = signature(_Checked.checked)
         return found.replace(parameters=[one for name, one in found.parameters.items() if name != "cls"])
 
     def __call__(
+        cls,  # noqa: N805  # a class
+        type: str,
+        data: dict[str, Any] | None = None,
+        *,
+        source: str = "local",
+        id: str | None = None,
+        **others: Any,
+    ) -> Event:
+        if others:
+            return cls.checked(type, data, source=source, id=id, **others)
+        body = NOTHING if data is None else freeze(data)
+        return _made(text_of(type, "type"), text_of(source, "source"), id_of(id, "id"), body, None)
+
+    def checked(
         cls,  # noqa: N805  # a class
         type: str,
         data: dict[str, Any] | None = None,
@@ -102,12 +116,7 @@ class _Checked(StructMeta):
         stream: Pair | None = None,
         seq: int | None = None,
     ) -> Event:
-        if (
-            priority is MEDIUM and causes == () and extensions is None and stream is None and seq is None
-            and subject is None and time is None and not_before is None and expires is None
-        ):  # fmt: skip  # as it mostly is: nothing of it has to be checked
-            body = NOTHING if data is None else freeze(data)
-            return _made(text_of(type, "type"), text_of(source, "source"), id_of(id, "id"), body, None)
+        """An event that says more than most."""
         given = (
             type, data, source, id, subject, time, priority, not_before, expires, causes, extensions, stream, seq
         )  # fmt: skip
@@ -273,7 +282,7 @@ def _refuse(event: Event, name: str, *value: object) -> NoReturn:
 for _name in ("__setattr__", "__delattr__"):
     setattr(Event, _name, _refuse)  # in place of what a frozen Struct has
 
-_Checked.__call__.__qualname__ = "Event"
+_Checked.__call__.__qualname__ = _Checked.checked.__qualname__ = "Event"
 
 _made: Final[Callable[..., Event]] = partial(StructMeta.__call__, Event)
 """An event of what is stored in it, which is not checked."""

@@ -24,6 +24,8 @@ _INSTEAD = {
 }
 """By the name of a type, what event data holds in its place."""
 
+_CONTAINERS = frozenset({dict, list})
+
 Place: TypeAlias = "tuple[Place, str | int] | None"
 """Where in the data a value is: the place around it and the name or position there. None is `data` itself."""
 
@@ -62,14 +64,29 @@ def freeze(data: object) -> FrozenDict:
     """
     if not isinstance(data, dict):
         raise InvalidEvent(f"data must be a map, not {kind_name(data)}", "data")
-    return _freeze_map(data, None, 1)
+    for name, value in data.items():
+        kind = type(value)
+        if (
+            type(name) is str
+            and name.isascii()
+            and (
+                (kind is str and value.isascii())
+                or (kind is float and value - value == 0.0)  # neither NaN nor infinite
+                or (kind is int and MIN_INT <= value <= MAX_INT)
+                or kind is bool
+                or value is None
+            )
+        ):
+            continue
+        return _freeze_map(data, None, 1)
+    return FrozenDict(data)  # as it mostly is
 
 
 def frozen(data: dict[str, Any]) -> FrozenDict:
     """`data`, which was checked, read-only."""
     found = FrozenDict(data)
-    for name, value in found.items():
-        if isinstance(value, dict | list):
+    if not _CONTAINERS.isdisjoint(map(type, data.values())):
+        for name, value in data.items():
             dict.__setitem__(found, name, _frozen(value))
     return found
 

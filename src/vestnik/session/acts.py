@@ -10,13 +10,13 @@ from vestnik.model.events import Event
 from vestnik.wire.messages import Message, Refusal, Request
 
 
-class Say(Struct, frozen=True):
+class Say(Struct, frozen=True, gc=False):
     """Send a message to the broker."""
 
     message: Message
 
 
-class Hand(Struct, frozen=True):
+class Hand(Struct, frozen=True, gc=False):
     """Hand an event to the application, for these subscriptions with these numbers, which have no gaps."""
 
     event: Event
