@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Awaitable
 from contextlib import suppress
 
 import pytest
@@ -134,6 +135,42 @@ async def test_callbacks_are_called_one_after_another() -> None:
         await c.publish_many([quote(1), quote(2), quote(3)])
         await until(lambda: len(seen) == 3)
         assert [n.number for n in seen] == [n.number for n in at_once] == [1, 2, 3]
+
+
+async def test_a_callback_that_awaits_now_and_then_keeps_the_order(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as b, client(b, "p") as p, client(b, "c") as c:
+        await p.publish_many([quote(1), quote(2)])
+        seen: list[tuple[int, int]] = []
+
+        async def later(notification: Notification) -> None:
+            await asyncio.sleep(0.001)
+            seen.append((notification.number, subscription.left))
+            raise ValueError("boom")
+
+        def callback(notification: Notification) -> Awaitable[None] | None:
+            if notification.number % 3:
+                return later(notification)
+            seen.append((notification.number, subscription.left))
+            return None
+
+        subscription = await c.subscribe("price > 0", callback, replay=vestnik.Replay(all=True), queue=4)
+        assert seen == [], "whoever subscribes has the subscription before it is called"
+        await p.publish_many([quote(price) for price in range(3, 21)])
+        await until(lambda: len(seen) == 20)
+        assert [number for number, _ in seen] == list(range(1, 21))
+        assert all(left >= 1 for _, left in seen), "what is called with is not done with"
+        await until(lambda: subscription.left == 0)
+        assert caplog.text.count("ValueError: boom") == 14
+
+
+@pytest.mark.parametrize("name", [None, "c"])
+async def test_numbers_go_on_behind_what_is_replayed(name: str | None) -> None:
+    async with broker() as b, client(b, "p") as p, client(b, name) as c:
+        await p.publish_many([quote(1), quote(2)])
+        subscription = await c.subscribe("price > 0", replay=vestnik.Replay(all=True))
+        await p.publish_many([quote(3), quote(4)])
+        notifications = [await subscription.get(10) for _ in range(4)]
+        assert [(n.number, n.event.data["price"]) for n in notifications] == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
 async def test_what_is_not_taken_is_kept_by_the_broker_and_fetched_later() -> None:

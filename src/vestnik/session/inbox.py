@@ -85,7 +85,7 @@ class Inbox:
         if known is None or not known.adopts:
             return []
         known.adopts = False
-        if epoch == known.afresh or not epoch:
+        if not epoch or epoch in (known.epoch, known.afresh):  # which may have begun before it was accepted
             return []
         known.adopt(epoch, taken)
         self.by_epoch[epoch] = known
