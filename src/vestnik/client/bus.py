@@ -7,9 +7,9 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from itertools import count
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 from vestnik.client.answers import Answers
 from vestnik.client.arguments import (
@@ -19,8 +19,9 @@ from vestnik.client.arguments import (
     check_text,
     check_timeout,
 )
+from vestnik.client.calling import Callback
 from vestnik.client.line import Dial, Line
-from vestnik.client.notifications import OVERFLOWS, Notification, Overflow
+from vestnik.client.notifications import OVERFLOWS, Overflow
 from vestnik.client.publishing import Publishing
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
@@ -42,8 +43,6 @@ QUEUE: Final = 1000
 """How many notifications of a subscription wait here, unless told otherwise."""
 KEPT: Final = 10
 """How many times as many the broker keeps for a client that is away or does not take them."""
-
-Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
 
 
 class Bus:
@@ -72,7 +71,7 @@ class Bus:
         self._session = Session(self.name, random.uniform, first_request=random.randrange(1, 1 << 48))
         self._line = Line(self._session, dial, address, token or "", self._perform, self._over)
         self._subscriptions: dict[str, Subscription] = {}
-        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._calls: set[asyncio.Task[None]] = set()  # that await what callbacks returned
         self._answers = Answers(self._line.do)
         self._publishing = Publishing(self._session, self._line, self._answers)
         self._names = count(1)
@@ -113,7 +112,7 @@ class Bus:
                 self._line.do(self._session.unsubscribe(subscription.name, time.monotonic()))
         await self._line.close()
         self._over(Disconnected(f"{self.name} has left {self._line.address}"))
-        calls = [task for task in self._calls.values() if task is not asyncio.current_task()]  # a callback may close
+        calls = self._calls - {asyncio.current_task()}  # a callback may close
         for task in calls:
             task.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
@@ -211,16 +210,8 @@ class Bus:
             self.give_up(made)
             raise
         if callback is not None:
-            calling = self._calls[name] = asyncio.create_task(_call(made, callback))
-            calling.add_done_callback(lambda done: self._called(name, done))
+            made.call(callback, self._calls)
         return made
-
-    def _called(self, name: str, calling: asyncio.Task[None]) -> None:
-        """A callback is called no more; what ended its subscription is known to whoever asks for anything else."""
-        if self._calls.get(name) is calling:
-            del self._calls[name]
-        if not calling.cancelled():
-            calling.exception()
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; what is waiting can still be taken."""
@@ -346,20 +337,6 @@ class Bus:
         left = isinstance(error, Disconnected)
         for subscription in self._subscriptions.values():
             subscription.end(None if left else error)
-
-
-async def _call(subscription: Subscription, callback: Callback) -> None:
-    """Call back with each notification. What goes wrong there is logged, and the next one is called with."""
-    async for first in subscription:
-        notification: Notification | None = first
-        while notification is not None:
-            try:
-                result = callback(notification)
-                if result is not None:
-                    await result
-            except Exception:
-                LOG.exception("the callback of subscription %s failed for %r", subscription.name, notification.event)
-            notification = subscription.try_get()
 
 
 def _check_subscription(given: object) -> None:

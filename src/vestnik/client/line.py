@@ -130,7 +130,7 @@ class Line:
 
     async def make_room(self) -> None:
         """Send what was posted, and wait while the broker does not take it."""
-        self._flush()
+        self.flush()
         await asyncio.sleep(0)
         await self._until(lambda: not (self._is_full and self.is_up))
 
@@ -194,9 +194,10 @@ class Line:
     def _flush_soon(self) -> None:
         if not self._is_flushing:
             self._is_flushing = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send all that was said and posted."""
         self._is_flushing = False
         self._send_posted()
         if self._end is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
+from typing import Final
 
 from vestnik.client.answers import Answers, fail
 from vestnik.client.arguments import check_events
@@ -13,6 +14,9 @@ from vestnik.client.line import Line
 from vestnik.errors import NotAccepted, RefusedEvent, VestnikError
 from vestnik.model.events import Event
 from vestnik.session.session import Session
+
+EAGER: Final = 32
+"""Events that go out before it is the turn of others: while the broker stores them, the next ones are collected."""
 
 
 class Publishing:
@@ -31,6 +35,9 @@ class Publishing:
             self._send()
             self._batch = batch
             asyncio.get_running_loop().call_soon(self._send)
+        elif len(batch.events) == EAGER:
+            self._send()
+            self._line.flush()
         await batch.accepted(event)
 
     async def all_stored(self, events: Iterable[Event]) -> None:

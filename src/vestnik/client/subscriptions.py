@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from vestnik.client.arguments import check_timeout
+from vestnik.client.calling import Callback, Calling
 from vestnik.client.notifications import Gap, Notification, Overflow, Waiting
 from vestnik.errors import Disconnected
 from vestnik.model.events import Event
@@ -35,6 +36,7 @@ class Subscription(AsyncIterator[Notification]):
         self._gap: Gap | None = None
         self._is_paused = False
         self._has_one = False  # the application has taken one and not asked for the next
+        self._calling: Calling | None = None
         self.when_missed: Callable[[], None] | None = None  # called when something was missed, or may have been
 
     def __repr__(self) -> str:
@@ -99,6 +101,10 @@ class Subscription(AsyncIterator[Notification]):
 
     # --- what the client calls ---
 
+    def call(self, callback: Callback, tasks: set[asyncio.Task[None]]) -> None:
+        """Call back with all that comes, and with what is here; `tasks` are those that await what is returned."""
+        self._calling = Calling(self, callback, tasks)
+
     def give(self, event: Event, number: int, subscriptions: tuple[str, ...], *, replayed: bool = False) -> None:
         """A notification has come."""
         waiting = self._waiting
@@ -108,7 +114,13 @@ class Subscription(AsyncIterator[Notification]):
                 return
             self._drop_oldest()
         gap, self._gap = self._gap, None
-        waiting.put(Notification(event, number, subscriptions, replayed, gap, self.handback))
+        notification = Notification(event, number, subscriptions, replayed, gap, self.handback)
+        if self._calling is not None:
+            self._has_one = True
+            if self._calling.takes(notification):
+                self._has_one = self._calling.is_busy
+                return
+        waiting.put(notification)
         if len(waiting.items) >= self._limit and self._overflow == "block" and not self._is_paused:
             self._is_paused = True
             self._bus.pause(self)
