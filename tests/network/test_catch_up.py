@@ -72,6 +72,23 @@ async def test_no_gap_and_none_twice_while_events_flow_at_another_broker(tmp_pat
         await asyncio.gather(publishing, return_exceptions=True)
 
 
+async def test_a_broker_that_forgets_a_subscription_as_soon_as_its_replay_is_over_loses_nothing(tmp_path: Path) -> None:
+    async with broker("b1", data=tmp_path / "1") as b1, client(b1) as p:
+        await p.publish_many([quote(1), quote(2)])
+        home = await broker("b2", (b1,), data=tmp_path / "2").__aenter__()
+        listen = read_address(home.address)
+        async with client(home) as c:
+            await met(b1, home)
+            subscription = await c.subscribe("price > 0", replay=Replay(last=1))
+            assert await taken(subscription, 1) == [2]
+            await home.__aexit__()
+            await p.publish_many([quote(price) for price in range(3, 53)])
+            async with broker("b2", (b1,), data=tmp_path / "2", listen=listen):
+                found = [await subscription.get(10) for _ in range(50)]
+                assert [n.event.data["price"] for n in found] == list(range(3, 53))
+                assert {n.gap for n in found} == {None}
+
+
 @pytest.mark.parametrize("durable", [True, False])
 async def test_what_was_published_behind_a_cut_link_comes_when_it_is_mended(tmp_path: Path, durable: bool) -> None:
     data = tmp_path if durable else None

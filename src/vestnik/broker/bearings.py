@@ -21,6 +21,7 @@ class Bearings:
         self._clients = clients
         self._surroundings = surroundings
         self._untold: set[NodeId] = set()
+        self._awaiting: set[NodeId] = set()  # those of them for whom something is on its way
         self._next = FOREVER
 
     def seen(self, client: Client, subscription: Subscription) -> tuple[tuple[NodeId, int], ...]:
@@ -32,6 +33,24 @@ class Bearings:
             return ()
         lacks = subscription.lacks
         return tuple((lacks | self._surroundings.positions | lacks).items())
+
+    def tell_later(self, client: NodeId, now: float) -> list[Effect]:
+        """A client is told when what is on its way has come, or soon."""
+        self._awaiting.add(client)
+        return self.tell_soon([client], now)
+
+    def arrived(self) -> list[Effect]:
+        """Something has come that may have been the last that was on its way: tell those who wait for nothing more.
+
+        Were the broker to forget them now, they could go on without a gap.
+        """
+        effects: list[Effect] = []
+        for name in sorted(self._awaiting):
+            client = self._clients.get(name)
+            if client is None or not (client.making_up or any(one.replaying for one in client.subscriptions.values())):
+                self._awaiting.discard(name)
+                effects += self._tell(name, client) if client is not None and client.connected else []
+        return effects
 
     def tell_soon(self, clients: Iterable[NodeId], now: float) -> list[Effect]:
         self._untold.update(clients)

@@ -117,8 +117,8 @@ class BrokerCore:
             Forward: self._forward,
             AdminS: self._admin,
             AdminA: self._admin,
-            Addressed: self._addressed,
-            Reach: self._neighbourhood.reach,
+            Addressed: self._telling(self._addressed),
+            Reach: self._telling(self._neighbourhood.reach),
             Publish: self._publish,
             Subscribe: reception.subscribe,
             Unsubscribe: reception.unsubscribe,
@@ -126,20 +126,20 @@ class BrokerCore:
             Unadvertise: reception.unadvertise,
             Fetch: self._fetch,
             Malformed: reception.malformed,
-            Ask: reception.ask,
-            Took: reception.took,
+            Ask: self._telling(reception.ask),
+            Took: self._telling(reception.took),
             Question: self._question,
             Review: self._review,
             Seen: self._seen,
             Consulted: self._consulted,
             LinkUp: self._neighbourhood.link_up,
-            LinkDown: self._neighbourhood.link_down,
+            LinkDown: self._telling(self._neighbourhood.link_down),
             Gone: reception.gone,
             Full: reception.full,
             Drained: reception.drained,
             Tick: self._tick,
             ClockSet: self._clock_set,
-            Past: self._past,
+            Past: self._telling(self._past),
             Appended: self._appended,
             NotAppended: self._not_appended,
         }
@@ -147,6 +147,10 @@ class BrokerCore:
     def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         """What is to be done about a message from a neighbour, a local client, or the world, whose name is its own."""
         return self._handlers[type(message)](message, sender, now)
+
+    def _telling(self, handler: Handler) -> Handler:
+        """A handler of what may be the last on its way to clients: then they are told how far they have come."""
+        return lambda message, sender, now: handler(message, sender, now) + self._bearings.arrived()
 
     # --- events ---
 

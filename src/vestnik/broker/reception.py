@@ -84,7 +84,7 @@ class Reception:
         else:
             effects += self._catch_up.go_on(client, [name], now)
         seen = self._bearings.seen(known, after)
-        effects += [] if seen else self._bearings.tell_soon([client], now)
+        effects += [] if seen else self._bearings.tell_later(client, now)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken)
         if message.settled and message.request:
             return effects + self._catch_up.errands.settle(client, accepted)
