@@ -160,8 +160,7 @@ class Line:
         pause = 0.0
         while not isinstance(self._error, TurnedAway):
             try:
-                self._end = await self._dial(self)
-                self._heard_at = time.monotonic()
+                await self._dial(self)
                 await self._until_over()
                 pause = 0.0
             except ssl.SSLCertVerificationError as error:
@@ -216,6 +215,9 @@ class Line:
     # --- what happens at the end of the connection ---
 
     def connected(self, end: End) -> None:
+        """The connection may be over again before whoever dials knows of it."""
+        self._end = end
+        self._heard_at = time.monotonic()
         end.send(Hello(VERSION, self._session.name, False, self._token))
         end.flush()
 

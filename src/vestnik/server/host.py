@@ -30,7 +30,7 @@ from vestnik.server.names import APART
 from vestnik.server.pacing import Pacing
 from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
-from vestnik.transport.ends import End
+from vestnik.transport.ends import CLOSED, End
 from vestnik.wire.frames import LARGEST, VERSION
 from vestnik.wire.messages import (
     Addressed,
@@ -186,6 +186,8 @@ class BrokerHost:
 
     async def greet(self, end: End) -> Parting:
         """Introduce this broker to one that it was connected to; when the connection is over, why."""
+        if not self._presence.is_stranger(end):
+            return Parting("", CLOSED)  # it was over before this broker could say anything
         over: asyncio.Future[Parting] = self._loop.create_future()
         self._greeted[end] = over
         end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all()), self._life))
