@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from laws.strategies import Case, Pick, cases, event, text_of, tree, vocabulary
 from vestnik import Event, Filter, FilterTooComplex
 from vestnik.matching import Matcher, naive
-from vestnik.matching.single import buckets, direct, index
+from vestnik.matching.single import buckets, direct, index, paths
 from vestnik.matching.single.scan import plain_scan
 from vestnik.matching.single.store import HEAD, RECORD, ROW
 
@@ -68,6 +68,16 @@ def is_pristine(matcher: Matcher[Any]) -> bool:
         or store.heads
         or store.records
     )
+
+
+@given(cases(trees=6, events=4), st.sampled_from([0, 100]), st.sampled_from([0, 100]))
+def test_a_batch_is_matched_as_each_of_its_events(case: Case, few: int, names: int) -> None:
+    filters = dict(enumerate(case.filters))
+    matcher = matcher_of(filters)
+    with mock.patch.object(direct, "FEW", few), mock.patch.object(paths, "FEW_NAMES", names):
+        each = matcher.match_each(case.events)
+    assert [set(found) for found in each] == [naive.match(filters, published) for published in case.events]
+    assert all(len(set(found)) == len(found) for found in each), "each once"
 
 
 @given(cases(trees=6, events=4), st.sampled_from([0, 2, 100]))

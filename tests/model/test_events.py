@@ -374,3 +374,17 @@ def test_an_event_shows_what_it_is_made_of() -> None:
         Event("t", prio=1)  # type: ignore[call-arg]
     with pytest.raises(InvalidEvent):
         Event("t").__replace__(type="")
+
+
+class Disguised(dict[str, Any]):
+    """Shows other values than it holds."""
+
+    def items(self) -> Any:
+        return dict.fromkeys(self, "fine").items()
+
+
+@pytest.mark.parametrize("value", [float("nan"), object(), 2**64])
+def test_what_is_checked_is_what_is_stored(value: object) -> None:
+    with pytest.raises(InvalidEvent):
+        Event("t", Disguised(x=value))
+    assert Event("t", Disguised(x=1)).data == {"x": 1}

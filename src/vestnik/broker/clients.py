@@ -49,6 +49,13 @@ class Kept(Struct, frozen=True, gc=False):
     def event(self) -> Event | None:
         return None if self.packed is None else unpack(self.packed)
 
+    def is_of(self, event: Event) -> bool:
+        """Whether it is a notification of an event with this source and id."""
+        if self.packed is None or event.id.encode() not in self.packed:  # which most are not
+            return False
+        own = unpack(self.packed)
+        return own.id == event.id and own.source == event.source
+
     def has_expired(self, now: float) -> bool:
         return self.expires is not None and self.expires <= now * MICROS
 

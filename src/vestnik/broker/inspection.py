@@ -187,7 +187,7 @@ def _client(core: BrokerCore, chronicle: Chronicle, name: NodeId, event: Event |
 def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Event | None) -> Iterable[dict[str, Any]]:
     made = chronicle.made.get(name, {})
     for subscribed_as, subscription in islice(client.subscriptions.items(), MOST):
-        kept = [k.number for k in subscription.kept if event and k.event and _is_same(k.event, event)]
+        kept = [k.number for k in subscription.kept if event and k.is_of(event)]
         yield {
             "name": subscribed_as,
             "since": made[subscribed_as].at if subscribed_as in made else None,
@@ -201,7 +201,3 @@ def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Ev
 def _ended(one: Ended, event: Event | None) -> dict[str, Any]:
     explained = {} if event is None else explained_by(one.made.filter, event)
     return {"name": one.name, "since": one.made.at, "at": one.at, "reason": one.reason, **explained}
-
-
-def _is_same(one: Event, other: Event) -> bool:
-    return one.id == other.id and one.source == other.source

@@ -72,7 +72,7 @@ class Intake:
                 unfit.append((event, f"events of type {event.type} are published by brokers only"))
             elif not conforms(event):
                 unfit.append((event, "it is outside of what this client advertised"))
-            elif waits and not room:
+            elif waits and room <= 0:
                 unfit.append((event, f"{MOST_HELD:,} events wait for their time, and no more may"))
             else:
                 fit.append(event)

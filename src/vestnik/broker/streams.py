@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from msgspec.structs import replace as struct_replace
-
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import STREAMS, WINDOW, Recent
@@ -119,7 +117,7 @@ class Acceptance:
         stamped: list[Event] = []
         for source, run in groupby(events, key=_source):
             first = self._last.get(source, self._before) + 1
-            stamped += [struct_replace(event, broker=self._broker, seq=seq) for seq, event in enumerate(run, first)]
+            stamped += [event.stamped(self._broker, seq) for seq, event in enumerate(run, first)]
             self._last[source] = stamped[-1].seq or 0
             self._bound()
         return stamped

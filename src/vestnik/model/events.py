@@ -82,7 +82,7 @@ class _Checked(StructMeta):
     def __signature__(cls) -> Signature:  # noqa: N805  # a class
         from inspect import signature
 
-        found = signature(_Checked.checked)
+        found = signature(_Checked._with_more)
         return found.replace(parameters=[one for name, one in found.parameters.items() if name != "cls"])
 
     def __call__(
@@ -95,11 +95,11 @@ class _Checked(StructMeta):
         **others: Any,
     ) -> Event:
         if others:
-            return cls.checked(type, data, source=source, id=id, **others)
+            return cls._with_more(type, data, source=source, id=id, **others)
         body = NOTHING if data is None else freeze(data)
         return _made(text_of(type, "type"), text_of(source, "source"), id_of(id, "id"), body, None)
 
-    def checked(
+    def _with_more(
         cls,  # noqa: N805  # a class
         type: str,
         data: dict[str, Any] | None = None,
@@ -282,7 +282,7 @@ def _refuse(event: Event, name: str, *value: object) -> NoReturn:
 for _name in ("__setattr__", "__delattr__"):
     setattr(Event, _name, _refuse)  # in place of what a frozen Struct has
 
-_Checked.__call__.__qualname__ = _Checked.checked.__qualname__ = "Event"
+_Checked.__call__.__qualname__ = _Checked._with_more.__qualname__ = "Event"
 
 _made: Final[Callable[..., Event]] = partial(StructMeta.__call__, Event)
 """An event of what is stored in it, which is not checked."""

@@ -64,7 +64,8 @@ def freeze(data: object) -> FrozenDict:
     """
     if not isinstance(data, dict):
         raise InvalidEvent(f"data must be a map, not {kind_name(data)}", "data")
-    for name, value in data.items():
+    found = FrozenDict(data)
+    for name, value in found.items():
         kind = type(value)
         if (
             type(name) is str
@@ -78,8 +79,9 @@ def freeze(data: object) -> FrozenDict:
             )
         ):
             continue
-        return _freeze_map(data, None, 1)
-    return FrozenDict(data)  # as it mostly is
+        _freeze_items(found, found.items(), dict.__setitem__, None, 1)
+        break
+    return found
 
 
 def frozen(data: dict[str, Any]) -> FrozenDict:

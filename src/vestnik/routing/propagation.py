@@ -82,7 +82,7 @@ class Propagation:
         return self._nodes.get(entry, ())
 
     def matching(self, events: Sequence[Event]) -> list[tuple[Entry, ...]]:
-        """For each event the entries that want it; equal answers are one object."""
+        """For each event the entries that want it; most answers that are equal are one object."""
         if self._unfiled:
             self._file()
         return self._matcher.match_each(events)

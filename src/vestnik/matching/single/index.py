@@ -93,7 +93,7 @@ class Matcher(Generic[Id]):
         return set(self.match_each((event,))[0])
 
     def match_each(self, events: Sequence[Event]) -> list[tuple[Id, ...]]:
-        """For each event the ids of the filters that match it; equal answers are one object."""
+        """For each event the ids of the filters that match it; answers by the same records are one object."""
         each: list[tuple[Id, ...]] = [()] * len(events)
         answers: dict[tuple[int, ...], tuple[Id, ...]] = {}  # by rows
         reached, rest = self._paths.reached(events), self._rest
