@@ -34,6 +34,8 @@ VestnikError
 ├── CannotListen             a broker cannot be reached at its address: which, and why
 ├── InvalidSetting           a setting that means nothing: its name, and why
 ├── UnknownStrategy          a routing strategy that nobody registered: its name, and those that are known
+├── InvalidPlan              a plan of the pipeline that cannot be done: why
+├── NoMaster                 no master of a cluster answered: where, and why
 ├── MissingJava              no Java that Spark can run on: what was looked at, and why not
 └── MissingExtra             a part that needs an optional dependency: the line that installs it
 
@@ -354,7 +356,7 @@ class DamagedCheckpoint(VestnikError):
         self.reason = reason
         super().__init__(
             f"the checkpoint is damaged at {self.path}: {reason}; put the whole folder back from a copy, or name a new "
-            "one, with which all is read again from the start"
+            "one, with which all is read again from the start, and what a broker does not remember is published again"
         )
 
 

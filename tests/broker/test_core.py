@@ -344,6 +344,7 @@ def test_only_so_many_events_wait_for_their_time(monkeypatch: pytest.MonkeyPatch
     assert append.refused == (Refusal("2", "2 events wait for their time, and no more may", "nyse"),)
     under_way = [world.tell("p", Publish((quote(5, f"under way {n}", not_before=5_000_000),))) for n in range(2)]
     for (one,) in under_way:
+        assert isinstance(one, Append)
         world.tell("b", Appended(one))
     (refused,) = world.tell("p", Publish((later[2],), request=2))
     assert isinstance(refused, Append) and refused.events == () and refused.refused, "though more wait than may"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,20 @@ def test_a_part_of_the_work_advances_within_its_share() -> None:
     shares: list[float] = []
     list(each(math.sqrt, [9.0, 4.0], Bench(Cores(1), shares.append).part(0.5, 1.0)))
     assert shares == [0.75, 1.0]
+
+
+def test_what_was_half_written_is_done_again_and_spoils_nothing(tmp_path: Path) -> None:
+    bench = Bench(Cores(1), lambda share: None, tmp_path)
+    assert done(root, [1.0, 4.0], bench) == [1.0, 2.0]
+    file = tmp_path / "done.jsonl"
+    file.write_bytes(file.read_bytes()[:-9])
+    for expected in ([4.0, 9.0], []):
+        ASKED.clear()
+        assert done(root, [1.0, 4.0, 9.0], bench) == [1.0, 2.0, 3.0]
+        assert expected == ASKED
+
+
+def test_a_worker_needs_no_installation() -> None:
+    """Clusters are sent the modules of the package and nothing else."""
+    code = "import importlib.metadata as m; del m.version; m.version = lambda name: 1 / 0; import vestnik.lab.parallel"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

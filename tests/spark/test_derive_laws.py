@@ -20,6 +20,7 @@ from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.made import Naming, candle_event, firing_event, rate_event
 from vestnik.spark.derive.readings import READINGS, Readings, path_of
 from vestnik.spark.derive.series import Candle, Firing, Rate, Reading
+from vestnik.spark.derive.triggered import FIELDS, Waiting
 from vestnik.spark.derive.triggers import Trigger
 
 SECOND = 1_000_000
@@ -39,7 +40,7 @@ def looked(trigger: Trigger, readings: list[Reading]) -> list[Firing]:
     for key in sorted({reading.key for reading in readings}):
         kept: deque[Reading] = deque()
         for reading in sorted(one for one in readings if one.key == key):
-            if trigger.is_over(kept, reading.time):
+            if reading.time > trigger.matters_until(kept):
                 kept.clear()
             base = trigger.look(kept, reading)
             if base is not None:
@@ -202,3 +203,60 @@ def test_a_reading_or_why_there_is_none(row: dict[str, Any], wanted: tuple[Any, 
     (read,) = found.to_pylist()
     assert (read["key"], read["value"], read["volume"], read["reason"]) == wanted
     assert (read["broker"], read["seq"]) == ("", 0)
+
+
+class State:
+    """What Spark keeps for a key."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[bytes] | None = None
+        self.calls_at: int | None = None
+        self.watermark = 0
+
+    @property
+    def exists(self) -> bool:
+        return self.kept is not None
+
+    @property
+    def get(self) -> tuple[bytes]:
+        assert self.kept is not None
+        return self.kept
+
+    def getCurrentWatermarkMs(self) -> int:  # Spark's name
+        return self.watermark
+
+    def update(self, kept: tuple[bytes]) -> None:
+        self.kept, self.calls_at = kept, None
+
+    def remove(self) -> None:
+        self.kept = self.calls_at = None
+
+    def setTimeoutTimestamp(self, millis: int) -> None:  # Spark's name
+        assert millis > self.watermark
+        self.calls_at = millis
+
+
+def test_what_is_kept_of_a_key_that_falls_silent_is_let_go() -> None:
+    state: Any = State()
+    waiting = Waiting((Rise(5, "1s"),))
+    rows = pa.Table.from_pylist([dict(zip(FIELDS, reading, strict=False)) for reading in series(1.0)]).to_pandas()
+    list(waiting(("A",), iter([rows]), state))
+    calls = 0
+    while state.exists:
+        assert state.calls_at is not None and calls < 5
+        state.watermark, calls = state.calls_at + 1, calls + 1
+        list(waiting(("A",), iter([]), state))
+    assert calls and state.watermark <= 1_100, "not long after it can matter"
+
+
+def test_what_is_derived_of_other_events_has_other_ids() -> None:
+    candle = Candle("A", 0, 60_000_000, 1.0, 2.0, 1.0, 2.0, 3, None)
+    namings = [Naming.derived("candle", "derive", "candle", "symbol", of=of) for of in ("", "x = 1", "x = 2")]
+    assert len({candle_event(candle, naming).id for naming in namings}) == 3
+    assert namings[0] == Naming("candle", "derive", ("candle", "symbol"))
+
+
+@pytest.mark.parametrize("text", ["NOT symbol", "TRUE AND symbol", "x = 'x' AND x", "ANY tags", "@", "a b", "", "(x)"])
+def test_what_is_no_path(text: str) -> None:
+    with pytest.raises(WrongValue):
+        path_of(text)

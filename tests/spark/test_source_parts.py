@@ -31,7 +31,7 @@ from vestnik import Event, Filter
 from vestnik.errors import FilterSyntaxError, InvalidSetting, MissingEvents, NotStaged, WrongValue
 from vestnik.lake.journals import open_journal
 from vestnik.model.times import to_micros
-from vestnik.spark.source.offsets import admitted, read_offsets, stretches
+from vestnik.spark.source.offsets import admitted, read_offsets, stretches, unmarked
 from vestnik.spark.source.options import Reading, Writing
 from vestnik.spark.source.pushdown import pushed
 from vestnik.spark.source.reading import Stretch
@@ -58,8 +58,9 @@ def test_options_that_mean_nothing_are_named(options: dict[str, str], said: str)
 
 def test_options_are_read_in_any_case() -> None:
     found = Reading.of({"URL": " a , b", "maxeventspertrigger": "7", "FILTER": "n > 1", "failOnDataLoss": "FALSE"})
-    assert (found.urls, found.per_trigger, str(found.filter), found.is_strict) == (("a", "b"), 7, "n > 1", False)
-    assert Reading.of({"path": "data/b1"}).urls == ("data/b1",)
+    assert (found.per_trigger, str(found.filter), found.is_strict) == (7, "n > 1", False)
+    assert found.urls == (str(Path.cwd() / "a"), str(Path.cwd() / "b")), "tasks run in other folders"
+    assert Reading.of({"path": "data/b1"}).urls == (str(Path.cwd() / "data/b1"),)
     with pytest.raises(FilterSyntaxError):
         Reading.of({"url": "a", "filter": "n >"})
 
@@ -115,6 +116,10 @@ def test_stretches_hold_every_position_once() -> None:
 def test_offsets_are_words_or_positions() -> None:
     assert read_offsets("o", "Latest") == "latest"
     assert read_offsets("o", '{"b": 3, "c": "earliest"}') == {"b": 3, "c": "earliest"}
+
+
+def test_offsets_of_an_older_checkpoint_say_nothing_of_the_journal() -> None:
+    assert unmarked({"a": 30, "b": (4, "j")}) == ({"a": 30, "b": 4}, {"a": "", "b": "j"})
 
 
 @pytest.mark.parametrize("error", [MissingEvents("b", 1, None, "gone"), NotStaged("/a", "gone")])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +40,26 @@ def test_a_cell_that_fails_is_noted_and_the_others_go_on(spark: SparkSession) ->
     bench = Bench(Sweep(spark), silent)
     assert list(each(math.sqrt, [9.0, -1.0, 4.0], bench)) == [3.0, None, 2.0]
     assert [(one.of, one.task) for one in bench.failed] == [("sqrt", "-1.0")]
+
+
+def ended(number: int) -> int:
+    if number == 2:
+        os._exit(9)
+    return number
+
+
+def test_a_cell_that_ends_its_worker_is_noted_and_others_jobs_go_on(spark: SparkSession) -> None:
+    def slow(number: int) -> int:
+        time.sleep(4)
+        return number
+
+    with ThreadPoolExecutor(1) as other:
+        job = other.submit(lambda: spark.sparkContext.parallelize([7], 1).map(slow).collect())
+        bench = Bench(Sweep(spark), silent)
+        assert list(each(ended, [1, 2, 3], bench)) == [1, None, 3]
+        assert [(one.of, one.task) for one in bench.failed] == [("ended", "2")]
+        assert bench.failed[0].error.startswith("its worker was lost: ")
+        assert job.result(60) == [7]
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:

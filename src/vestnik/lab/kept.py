@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from vestnik.lab.lines import append
+
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
 FILE = "done.jsonl"
-VERSION = version("vestnik")
 
 
 class _Line(msgspec.Struct):
@@ -32,13 +33,14 @@ class Kept(Generic[Task, Outcome]):
     def __init__(self, folder: Path | None, call: Callable[[Task], Outcome]) -> None:
         self._path = None if folder is None else folder / FILE
         self._of = f"{call.__module__}.{call.__qualname__}"
+        self._version = version("vestnik") if folder is not None else ""  # which a worker of a cluster does not know
         self._outcomes: dict[bytes, Outcome] = {}
         if self._path is not None and self._path.exists():
             decode = msgspec.json.Decoder(get_type_hints(call)["return"]).decode
             for text in self._path.read_bytes().splitlines():
                 with suppress(msgspec.DecodeError):  # the last line may be unfinished
                     line = msgspec.json.decode(text, type=_Line)
-                    if (line.version, line.of) == (VERSION, self._of):
+                    if (line.version, line.of) == (self._version, self._of):
                         self._outcomes[bytes(line.task)] = decode(line.outcome)
 
     def get(self, task: Task) -> Outcome | None:
@@ -46,10 +48,8 @@ class Kept(Generic[Task, Outcome]):
 
     def put(self, task: Task, outcome: Outcome) -> None:
         if self._path is not None:
-            line = _Line(VERSION, self._of, msgspec.Raw(_plain(task)), msgspec.Raw(_plain(outcome)))
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(line) + b"\n")
+            line = _Line(self._version, self._of, msgspec.Raw(_plain(task)), msgspec.Raw(_plain(outcome)))
+            append(self._path, [msgspec.json.encode(line)])
 
 
 def _plain(value: Any) -> bytes:

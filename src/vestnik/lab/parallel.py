@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from vestnik.lab.kept import Kept
 from vestnik.lab.results import Advance
@@ -28,8 +28,13 @@ class Failed(NamedTuple):
 class Pool(Protocol):
     """Where tasks are done."""
 
-    def map(self, call: Callable[[Task], Outcome], tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """The outcome of each task, in their order, as soon as those before it are there."""
+    def map(
+        self, call: Callable[[Task], Outcome], tasks: Sequence[Task], lost: Callable[[Exception], Outcome]
+    ) -> Iterator[Outcome]:
+        """The outcome of each task, in their order, as soon as those before it are there.
+
+        That of a task whose process has died is `lost`, where the others can go on.
+        """
 
 
 class Cores(NamedTuple):
@@ -37,7 +42,9 @@ class Cores(NamedTuple):
 
     jobs: int
 
-    def map(self, call: Callable[[Task], Outcome], tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def map(
+        self, call: Callable[[Task], Outcome], tasks: Sequence[Task], lost: Callable[[Exception], Outcome]
+    ) -> Iterator[Outcome]:
         jobs = min(self.jobs, len(tasks))
         if jobs <= 1:
             yield from map(call, tasks)
@@ -74,7 +81,7 @@ def each(call: Callable[[Task], Outcome], tasks: Sequence[Task], bench: Bench) -
     kept: Kept[Task, Outcome] = Kept(bench.folder, call)
     found = [kept.get(task) for task in tasks]
     todo = [task for task, known in zip(tasks, found, strict=True) if known is None]
-    tried = bench.pool.map(partial(_try, call), todo)
+    tried: Iterator[_Tried[Outcome]] = bench.pool.map(partial(_try, call), todo, _lost)
     for number, (task, known) in enumerate(zip(tasks, found, strict=True), 1):
         outcome = known if known is not None else _noted(call, task, next(tried), kept, bench)
         bench.advance(number / len(tasks))
@@ -91,6 +98,10 @@ def _try(call: Callable[[Task], Outcome], task: Task) -> _Tried[Outcome]:
         return _Tried(call(task))
     except Exception as error:
         return _Tried(None, f"{type(error).__name__}: {error}")
+
+
+def _lost(error: Exception) -> _Tried[Any]:
+    return _Tried(None, f"its worker was lost: {str(error).splitlines()[0]}")
 
 
 def _noted(

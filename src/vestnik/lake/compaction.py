@@ -85,7 +85,8 @@ def redeclared(writer: Writer, manifest: Manifest, declared: Declared, run: Runn
     old = [file for file in manifest.events if columns.get(file.type, {}) != manifest.declared.get(file.type, {})]
     mergers = [Merger(writer.folder, writer.new_name(), (file,), columns.get(file.type, {})) for file in old]
     new = run(merge, mergers)
-    events = (*(file for file in manifest.events if file not in set(old)), *new)
+    gone = set(old)
+    events = (*(file for file in manifest.events if file not in gone), *new)
     return writer.commit(replace(manifest, events=events, declared=columns))
 
 

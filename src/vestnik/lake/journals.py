@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -96,6 +96,12 @@ def as_wanted(filter: Filter | str | None) -> Filter:
 def is_address(text: str) -> bool:
     """Whether it says where a broker is: a URL, or HOST:PORT where there is no such folder."""
     return "://" in text or (text.rpartition(":")[2].isdecimal() and ":" in text and not Path(text).exists())
+
+
+def located(at: str | PathLike[str]) -> str:
+    """Where a journal is, whatever the folder one is in: an address as it is, a data folder by its whole path."""
+    text = fspath(at)
+    return text if is_address(text) else str(Path(text).absolute())
 
 
 def open_journal(at: str | PathLike[str], **connection: Any) -> Journal:

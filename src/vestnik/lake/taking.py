@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from vestnik.errors import InvalidJournal, WrongValue
 from vestnik.lake.compaction import compacted, redeclared
-from vestnik.lake.journals import open_journal
+from vestnik.lake.journals import located, open_journal
 from vestnik.lake.keys import Keys, Span, compare, load, save, spans
 from vestnik.lake.layout import KEYS, Writer, writing
 from vestnik.lake.manifest import Column, DataFile, Manifest, PlainFile
@@ -79,7 +79,7 @@ def take_in(
     with writing(lake) as writer:
         manifest = writer.latest()
         before = manifest.version
-        ranges = [found for at in journals if (found := _to_read(str(at), manifest)) is not None]
+        ranges = [found for at in journals if (found := _to_read(located(at), manifest)) is not None]
         _check(ranges)
         whole = sum(_count(one) for one in ranges)
         if declared is not None:

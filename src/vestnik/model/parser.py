@@ -55,6 +55,11 @@ def parse(text: str, limits: Limits | None = OUTSIDE) -> Node:
     return _Parser(text, limits).whole()
 
 
+def parse_path(text: str) -> Path:
+    """The path that `text` is in the language; FilterSyntaxError where it is none."""
+    return _Parser(text, OUTSIDE).path()
+
+
 class _Parser:
     def __init__(self, text: str, limits: Limits | None) -> None:
         self._text = text
@@ -72,6 +77,12 @@ class _Parser:
         if self._now.kind != "end":
             raise self._expected("AND, OR or the end of the filter")
         return node
+
+    def path(self) -> Path:
+        found = self._path()
+        if self._now.kind != "end":
+            raise self._expected("nothing behind a path")
+        return found
 
     # -- tokens
 

@@ -57,8 +57,8 @@ def check_master(master: str) -> list[str]:
         hosts.append(host.strip("[]"))
         try:
             socket.create_connection((hosts[-1], int(port)), ANSWER_WITHIN).close()
-        except OSError as error:
-            reasons.append(str(error))
+        except (OSError, ValueError) as error:
+            reasons.append(str(error) if port.isdecimal() else f"{address} has no port")
     if len(reasons) == len(hosts):
         raise NoMaster(master, "; ".join(reasons))
     return hosts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,15 +22,21 @@ class Sweep(NamedTuple):
 
     spark: SparkSession
 
-    def map(self, call: Callable[[Task], Outcome], tasks: Sequence[Task]) -> Iterator[Outcome]:
-        context = self.spark.sparkContext
+    def map(
+        self, call: Callable[[Task], Outcome], tasks: Sequence[Task], lost: Callable[[Exception], Outcome]
+    ) -> Iterator[Outcome]:
+        context, tag = self.spark.sparkContext, f"sweep-{uuid4().hex}"
 
         def run(task: Task) -> Outcome:
-            return context.parallelize([task], 1).map(call).collect()[0]
+            context.addJobTag(tag)
+            try:
+                return context.parallelize([task], 1).map(call).collect()[0]
+            except Exception as error:  # Spark has several kinds of them
+                return lost(error)
 
         with ThreadPoolExecutor(context.defaultParallelism) as pool:
             try:
                 yield from pool.map(run, tasks)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                context.cancelAllJobs()
+                context.cancelJobsWithTag(tag)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from vestnik.errors import FilterError, WrongType, WrongValue
-from vestnik.model.filters import Filter
+from vestnik.model.parser import parse_path
 from vestnik.model.spaces import Path
 from vestnik.model.times import to_micros
 
@@ -48,12 +48,10 @@ class Replay(Struct, frozen=True, array_like=True):
     def key(self) -> Path:
         """The path of which the latest of each value is wanted; WrongValue where it is none."""
         try:
-            found = Filter.parse(f"{self.latest_by} IN ('x', 3)").region.boxes
+            return parse_path(str(self.latest_by))
         except FilterError:
-            found = ()
-        if len(found) != 1 or len(found[0].sets) != 1:
-            raise WrongValue("a key is the path of a value in events, such as symbol or order.id", self.latest_by)
-        return found[0].sets[0][0]
+            wanted = "a key is the path of a value in events, such as symbol or order.id"
+            raise WrongValue(wanted, self.latest_by) from None
 
 
 def _micros(since: Any) -> int:

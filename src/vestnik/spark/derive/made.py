@@ -25,6 +25,11 @@ class Naming:
     source: str
     how: tuple[Any, ...]
 
+    @classmethod
+    def derived(cls, type: str, source: str, *how: Any, of: str) -> Naming:
+        """Where `of` is not empty, it says of which events."""
+        return cls(type, source, (*how, of) if of else how)
+
     def event(self, place: tuple[Any, ...], key: str, time: int, data: dict[str, Any], **envelope: Any) -> Event:
         """The event for what was found at `place`, which nothing else was."""
         digest = blake2s(json.encode((self.how, place)), digest_size=ID_BYTES).hexdigest()

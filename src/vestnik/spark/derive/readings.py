@@ -14,7 +14,7 @@ from msgspec import json
 from vestnik.errors import FilterError, WrongValue
 from vestnik.lake.events import REQUIRED
 from vestnik.lake.schema import EVENTS, INSTANT
-from vestnik.model.filters import Filter
+from vestnik.model.parser import parse_path
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.spark.schemas import spark_schema
 
@@ -47,12 +47,9 @@ _decode = json.Decoder(dict[str, Any]).decode
 def path_of(text: str) -> Path:
     """The path that `text` names in the language of filters; WrongValue where it names none."""
     try:
-        boxes = Filter.parse(f"{text} IN ('x', 3)").region.boxes
+        return parse_path(text)
     except FilterError:
-        boxes = ()
-    if len(boxes) != 1 or len(boxes[0].sets) != 1:
-        raise WrongValue("a path leads to a value in events, such as symbol or order.price", text)
-    return boxes[0].sets[0][0]
+        raise WrongValue("a path leads to a value in events, such as symbol or order.price", text) from None
 
 
 def readings(

@@ -100,6 +100,8 @@ def derive_stream(
             _await_pause(query)
         finally:
             query.stop()
+        if (failure := query.exception()) is not None:  # also of the batch that it was at when it was to stop
+            raise failure
         _add(totals, query.recentProgress, seen)
     return totals
 

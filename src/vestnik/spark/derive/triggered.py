@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from warnings import filterwarnings
 
@@ -55,16 +56,18 @@ def triggers(
     early: bool = False,
     type: str | None = None,
     source: str = SOURCE,
+    of: str = "",
     observed: str | Observation | None = None,
 ) -> DataFrame:
     """An event each time that one of the triggers fires: key, value, base, base_time, and what the trigger says.
 
-    It is of the type `type`, or what the trigger is called. `early`, `source` and `observed` are as for `candles`.
+    It is of the type `type`, or what the trigger is called. `early`, `source`, `of` and `observed` are as for
+    `candles`.
     """
     delay = millis(watermark)
     check_early(events, early)
     each = (wanted,) if isinstance(wanted, Trigger) else tuple(wanted)
-    how = [Naming(type or one.name, source, (one.name, key, value, one.said())) for one in each]
+    how = [Naming.derived(type or one.name, source, one.name, key, value, one.said(), of=of) for one in each]
     rows = readings(events, key, value, without=source, observed=observed).drop("volume")
     fired = _of_stream(rows, each, delay) if rows.isStreaming else _of_table(rows, each, delay, early)
     made = Made(_fired, partial(_event, list(zip(each, how, strict=True))))
@@ -133,13 +136,15 @@ class Waiting:
             yield pa.table({"fired": found}).to_pandas()
 
     def _keep(self, state: GroupState, waiting: list[Reading], kept: Kept, reached: int) -> None:
-        pairs = zip(self.wanted, kept, strict=True)
-        if not waiting and all(trigger.is_over(some, reached) for trigger, some in pairs):
+        until = max(trigger.matters_until(some) for trigger, some in zip(self.wanted, kept, strict=True))
+        if not waiting and reached > until:
             state.remove()
             return
         state.update((msgpack.encode((waiting, [list(some) for some in kept])),))
         if waiting:  # Spark calls again once the watermark is beyond the time that is set
             state.setTimeoutTimestamp(-(-waiting[0].time // MICROS_IN_MILLI) - 1)
+        elif isfinite(until):  # also if this key has no other reading
+            state.setTimeoutTimestamp(int(until) // MICROS_IN_MILLI + 1)
 
 
 def _nothing(wanted: Wanted) -> Kept:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import ClassVar
 
 from vestnik.errors import WrongValue
@@ -33,8 +33,8 @@ class Trigger(ABC):
         """The base, if it fires at `reading`."""
 
     @abstractmethod
-    def is_over(self, kept: deque[Reading], time: int) -> bool:
-        """Whether nothing of what is kept can matter behind `time`."""
+    def matters_until(self, kept: deque[Reading]) -> float:
+        """The time behind which nothing of what is kept can matter; infinite where it may for ever."""
 
     @abstractmethod
     def said(self) -> dict[str, float]:
@@ -58,8 +58,8 @@ class _Threshold(Trigger):
         kept.append(reading)
         return before if before is not None and self.holds(before.value, reading.value) else None
 
-    def is_over(self, kept: deque[Reading], time: int) -> bool:
-        return not kept
+    def matters_until(self, kept: deque[Reading]) -> float:
+        return inf if kept else -inf
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Relative(Trigger):
             kept.append(reading)
         return base
 
-    def is_over(self, kept: deque[Reading], time: int) -> bool:
-        return not kept or time - kept[-1].time > self.micros
+    def matters_until(self, kept: deque[Reading]) -> float:
+        return kept[-1].time + self.micros if kept else -inf
 
     def said(self) -> dict[str, float]:
         return {self.name: float(self.percent), "within": self.micros / 1_000_000}

@@ -38,12 +38,14 @@ def candles(
     early: bool = False,
     type: str = "candle",
     source: str = SOURCE,
+    of: str = "",
     observed: str | Observation | None = None,
 ) -> DataFrame:
     """An event for each key and window: key, start, end, open, high, low, close, count, and volume where there is one.
 
     With `early`, also for windows of a table that the watermark has not reached. Events from `source` are not read.
-    `observed` is as for `readings`.
+    `of` says in words which events these are, as a filter that has picked them: what is derived of others has other
+    ids. `observed` is as for `readings`.
     """
     from pyspark.sql import functions as sql
 
@@ -59,7 +61,7 @@ def candles(
         "count": sql.count("*"),
         "volume": sql.sum("volume"),
     }
-    naming = Naming(type, source, ("candle", key, value, volume, length))
+    naming = Naming.derived(type, source, "candle", key, value, volume, length, of=of)
     return _by_window(rows, length, delay, early, found, Made(Candle, partial(candle_event, naming=naming)))
 
 
@@ -72,6 +74,7 @@ def rates(
     early: bool = False,
     type: str = "rate",
     source: str = SOURCE,
+    of: str = "",
     observed: str | Observation | None = None,
 ) -> DataFrame:
     """An event for each key and window in which there are events: key, start, end, count, per_second."""
@@ -80,7 +83,7 @@ def rates(
     length, delay = millis(window, 1), millis(watermark)
     check_early(events, early)
     rows = readings(events, key, without=source, observed=observed)
-    naming = Naming(type, source, ("rate", key, length))
+    naming = Naming.derived(type, source, "rate", key, length, of=of)
     return _by_window(
         rows, length, delay, early, {"count": sql.count("*")}, Made(Rate, partial(rate_event, naming=naming))
     )

@@ -23,9 +23,10 @@ def marked(offsets: Offsets, journals: Mapping[str, str]) -> dict[str, tuple[int
     return {broker: (position, journals.get(broker, "")) for broker, position in offsets.items()}
 
 
-def unmarked(found: Mapping[str, tuple[int, str]]) -> tuple[Offsets, dict[str, str]]:
-    """The positions, and the journals that they are of."""
-    return {name: one[0] for name, one in found.items()}, {name: one[1] for name, one in found.items()}
+def unmarked(found: Mapping[str, tuple[int, str] | int]) -> tuple[Offsets, dict[str, str]]:
+    """The positions, and the journals that they are of, which an older checkpoint does not say."""
+    pairs = {name: (one, "") if isinstance(one, int) else one for name, one in found.items()}
+    return {name: one[0] for name, one in pairs.items()}, {name: one[1] for name, one in pairs.items()}
 
 
 def read_offsets(option: str, text: str) -> Wanted:

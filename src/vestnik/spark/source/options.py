@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
 from vestnik.errors import InvalidSetting
-from vestnik.lake.journals import is_address
+from vestnik.lake.journals import is_address, located
 from vestnik.model.filters import Filter
 from vestnik.model.nearest import meant
 from vestnik.spark.source.offsets import EARLIEST, LATEST, Wanted, read_offsets
@@ -110,7 +110,7 @@ def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]
 
 
 def _urls(text: str | None) -> tuple[str, ...]:
-    urls = tuple([url.strip() for url in (text or "").split(",") if url.strip()])
+    urls = tuple([located(url.strip()) for url in (text or "").split(",") if url.strip()])
     if not urls:
         raise InvalidSetting("url", 'say where: option("url", "vestnik://HOST:PORT") or the data folder of a broker')
     return urls

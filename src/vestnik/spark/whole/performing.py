@@ -79,6 +79,7 @@ class Performance:
         self._during = during
         self._told = told
         self.whole = Whole()
+        self._events: DataFrame
 
     def take_in(self) -> None:
         plan = self._plan
@@ -86,13 +87,10 @@ class Performance:
         with self._timed("ingest") as note:
             took = ingest(self._spark, plan.journals, plan.lake, declared=declared)
             note(took.events + took.again + took.quarantined, took.events, "new events", took.quarantined)
+        self._events = lake_events(self._spark, plan.lake)  # all stages see the same, whoever takes in more
         with self._during("events"):
             self.whole.types = views.types(self._events)
             self.whole.over_time = views.over_time(self._events)
-
-    @property
-    def _events(self) -> DataFrame:
-        return lake_events(self._spark, self._plan.lake)
 
     def match(self, compiled: Subscriptions, subscriptions: DataFrame, rejected: int) -> None:
         """`rejected` is how many subscriptions could not be read as such."""

@@ -47,7 +47,8 @@ class _Derived(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     @property
     def _rest(self) -> dict[str, Any]:
         """What all derivations take. Where nothing is published, what is not over yet is shown, too."""
-        return {"watermark": self.watermark, "source": self.source, "early": self.to is None}
+        of = "" if self.filter == "TRUE" else str(Filter.parse(self.filter))
+        return {"watermark": self.watermark, "source": self.source, "early": self.to is None, "of": of}
 
 
 class Candles(_Derived, frozen=True, kw_only=True, tag="candles"):

@@ -117,6 +117,8 @@ class Asked:
     def _check_places(self) -> None:
         """See that what is read is there, and that the folder for what is written can be one."""
         for name in self.journals if self.lake is None else ():
+            if "," in name:
+                raise Refused(f"{name}: brokers are named one by one, --from once for each; no folder has a comma")
             if not is_address(name) and not (Path(name) / JOURNAL).is_dir():
                 raise Refused(f"{name} is neither a lake, nor the data folder of a broker")
             open_journal(name, **({"timeout": PATIENCE} if is_address(name) else {})).close()
@@ -154,7 +156,8 @@ def check_durations(least: int, **durations: str) -> None:
 def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str, Any]) -> None:
     """Derive, and say how much was."""
     target = Target(url=asked.to, folder=asked.out)
-    how = partial(how, watermark=asked.watermark, source=asked.source)
+    of = "" if asked.filter_ is None else str(parsed(asked.filter_))
+    how = partial(how, watermark=asked.watermark, source=asked.source, of=of)
     if asked.checkpoint is not None:
         said = settings | {"watermark": asked.watermark, "source": asked.source, "filter": asked.filter_}
         _claim(asked.checkpoint, said | {"to": asked.to, "out": asked.out and str(asked.out.absolute())})
