@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from vestnik.lab.parallel import Bench, each
-from vestnik.lab.routing import Measured, Setting, grow
+from vestnik.lab.routing import Measured, Setting, sample
 
 Key: TypeAlias = tuple[Any, ...]
 KEY = "strategy advertisements form tolerance locality zipf producers seed operations subscriptions".split()
 
 
 class Task(NamedTuple):
-    """A network that grows, measured at each load."""
+    """A network of each load, measured."""
 
     setting: Setting
     loads: list[int]
@@ -62,14 +63,14 @@ class Notebook:
         return [self._rows[key] for key in task.keys if key in self._rows]
 
     def missing(self, task: Task) -> Task:
-        """What of a task is still to be done. A network can be measured at some loads and grow past others."""
+        """What of a task is still to be done."""
         return task._replace(loads=[key[-1] for key in task.keys if key not in self._rows])
 
 
 def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generator[list[Measured], None, None]:
     """The rows of each task, in their order; none of one that failed. What is not in the notebook is put there."""
     todo = [notebook.missing(task) for task in tasks]
-    outcomes = each(_grown, [left for left in todo if left.loads], replace(bench, folder=None))
+    outcomes = each(_sampled, [left for left in todo if left.loads], replace(bench, folder=None))
     for task, left in zip(tasks, todo, strict=True):
         if left.loads:
             rows = next(outcomes)
@@ -77,5 +78,10 @@ def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generato
         yield notebook.of(task)
 
 
-def _grown(task: Task) -> list[Measured]:
-    return list(grow(*task))
+def _sampled(task: Task) -> list[Measured]:
+    """Nothing of a network is garbage until it has been measured: to look for some takes a third of the time."""
+    gc.disable()
+    try:
+        return list(sample(*task))
+    finally:
+        gc.enable()
