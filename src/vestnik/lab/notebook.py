@@ -80,8 +80,12 @@ def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generato
 
 def _sampled(task: Task) -> list[Measured]:
     """Nothing of a network is garbage until it has been measured: to look for some takes a third of the time."""
-    gc.disable()
-    try:
-        return list(sample(*task))
-    finally:
-        gc.enable()
+    rows: list[Measured] = []
+    for load in task.loads:
+        gc.disable()
+        try:
+            rows += sample(task.setting, [load], task.seed, task.operations)
+        finally:
+            gc.enable()
+            gc.collect(0)  # all that came since is the network
+    return rows

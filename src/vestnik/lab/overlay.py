@@ -64,13 +64,8 @@ class Overlay:
         and then down again; with advertisements what is offered goes down from there, and what is wanted up to it.
         """
         far = self.topology.distances(self.topology.root)
-        up, down = [], []
-        for one, other in self.topology.edges:
-            lower, upper = (one, other) if far[one] > far[other] else (other, one)
-            up.append((lower, upper))
-            down.append((upper, lower))
-        up.sort(key=lambda way: -far[way[0]])
-        down.sort(key=lambda way: far[way[0]])
+        down = sorted([sorted(edge, key=far.__getitem__) for edge in self.topology.edges], key=lambda way: far[way[0]])
+        up = [way[::-1] for way in reversed(down)]
         for node, neighbour in (*down, *up) if self._offers_first else (*up, *down):
             self.hand(node, LinkUp(neighbour), node)
 
