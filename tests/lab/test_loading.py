@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vestnik.lab.overlay import Overlay
-from vestnik.lab.routing import FORMS, Market, Setting
+from vestnik.lab.routing import FORMS, Market, Setting, sample
 from vestnik.routing.registry import known_strategies
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.sim.topologies import Topology, balanced_tree, star
@@ -51,3 +51,10 @@ def test_it_is_the_same_network(
             market.leave()
             market.come()
         assert tables(at_once.overlay) == tables(one_by_one.overlay)
+
+
+def test_imperfect_merging_has_them_come_one_by_one() -> None:
+    setting = Setting(strategy="merging", form="interval", tolerance=0.3, stocks=STOCKS)
+    one_by_one = Market(setting, 1, star(5))
+    one_by_one.grow(LOAD)
+    assert [one_by_one.measure(OPERATIONS)] == list(sample(setting, [LOAD], 1, OPERATIONS, star(5)))
