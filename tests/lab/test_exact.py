@@ -11,7 +11,7 @@ import pytest
 
 from vestnik.lab.agreement import cells, disagreeing
 from vestnik.lab.exact import Exact, harmonic, reciprocal
-from vestnik.lab.routing import FORMS, Measured, Setting, grow
+from vestnik.lab.routing import FORMS, Market, Measured, Setting, sample
 from vestnik.lab.statistics import estimate, p_value
 from vestnik.sim.topologies import Topology, paper
 
@@ -76,10 +76,11 @@ def test_the_mean_number_of_maximal_intervals_is_harmonic() -> None:
     assert p_value(estimate(counts), sum(1 / i for i in range(1, n + 1))) > 0.001
 
 
-def grown(settings: list[Setting], topology: Topology, loads: list[int], seeds: int, operations: int) -> list[Measured]:
-    return [
-        row for setting in settings for seed in range(seeds) for row in grow(setting, loads, seed, operations, topology)
-    ]
+def sampled(
+    settings: list[Setting], topology: Topology, loads: list[int], seeds: int, operations: int
+) -> list[Measured]:
+    runs = product(settings, range(seeds))
+    return [row for setting, seed in runs for row in sample(setting, loads, seed, operations, topology)]
 
 
 def test_measured_means_agree_with_the_expected_ones() -> None:
@@ -88,19 +89,19 @@ def test_measured_means_agree_with_the_expected_ones() -> None:
         Setting(strategy=strategy, advertisements=ads, form=form, stocks=STOCKS)
         for strategy, ads, form in product(STRATEGIES, (False, True), FORMS)
     ]
-    found = cells(grown(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS))
+    found = cells(sampled(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS))
     assert len(found) == 96
     assert disagreeing(found) == []
 
 
 def test_they_do_on_the_brokers_of_the_paper() -> None:
     settings = [Setting(strategy=strategy, advertisements=True, form="interval") for strategy in STRATEGIES]
-    assert disagreeing(cells(grown(settings, paper(), [10, 100], 12, 4), Exact(paper()))) == []
+    assert disagreeing(cells(sampled(settings, paper(), [10, 100], 12, 4), Exact(paper()))) == []
 
 
 def test_hierarchical_routing_is_like_a_producer_at_the_root() -> None:
     settings = [Setting(strategy="hierarchical covering", form="interval", stocks=STOCKS)]
-    assert disagreeing(cells(grown(settings, SMALL, [50], SEEDS, OPERATIONS), Exact(SMALL, STOCKS))) == []
+    assert disagreeing(cells(sampled(settings, SMALL, [50], SEEDS, OPERATIONS), Exact(SMALL, STOCKS))) == []
     assert Exact(SMALL).entries("hierarchical covering", False, "interval", 5) == Exact(SMALL).entries(
         "covering", True, "interval", 5
     )
@@ -108,13 +109,13 @@ def test_hierarchical_routing_is_like_a_producer_at_the_root() -> None:
 
 def test_a_wrong_expectation_is_seen() -> None:
     settings = [Setting(strategy="identity", stocks=STOCKS)]
-    wrong = disagreeing(cells(grown(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS - 15)))
+    wrong = disagreeing(cells(sampled(settings, SMALL, LOADS, SEEDS, OPERATIONS), Exact(SMALL, STOCKS - 15)))
     assert "entries of identity, equality, x = 60" in " ".join(map(str, wrong))
 
 
 def test_cells_without_spread_are_judged_by_the_exact_one() -> None:
     """Of one consumer and few visitors, hardly any visitor wants the same stock."""
-    rows = grown([Setting(strategy="covering", form="interval")], SMALL, [10], 6, 1)
+    rows = sampled([Setting(strategy="covering", form="interval")], SMALL, [10], 6, 1)
     _, told, _ = cells(rows, Exact(SMALL))
     assert (told.mean, told.error, told.exact < 7) == (7, 0, True)
     assert told.p > 0.5 > told._replace(exact_error=0.0).p == 0
@@ -124,27 +125,31 @@ def test_cells_without_spread_are_judged_by_the_exact_one() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_network_that_grew_is_like_one_that_did_not(strategy: str, form: str) -> None:
     """Neither the loads before nor those who came to measure leave a trace."""
-    setting = Setting(strategy=strategy, form=form, stocks=STOCKS)
-    *_, last = grow(setting, [10, 30, 60], 1, 5, SMALL)
-    assert [last] == list(grow(setting, [60], 1, 5, SMALL))
+    market = Market(Setting(strategy=strategy, form=form, stocks=STOCKS), 1, SMALL)
+    grown = []
+    for load in LOADS:
+        market.grow(load)
+        grown.append(market.measure(5))
+    assert grown == list(sample(Setting(strategy=strategy, form=form, stocks=STOCKS), LOADS, 1, 5, SMALL))
 
 
 def test_what_is_measured_besides() -> None:
     def measured(strategy: str, ads: bool) -> Measured:
-        return next(grow(Setting(strategy=strategy, advertisements=ads), [30], 1, 1, SMALL))
+        return next(sample(Setting(strategy=strategy, advertisements=ads), [30], 1, 1, SMALL))
 
     assert measured("flooding", False).entries == 0
     assert (measured("simple", True).local_entries, measured("simple", True).advertisement_entries) == (30, 7)
     assert measured("simple", False).advertisement_entries == 0
     assert measured("merging", True) == measured("merging", True)
     assert measured("hierarchical covering", False).exact_entries == measured("covering", True).exact_entries
-    local = next(grow(Setting(strategy="simple", advertisements=True, producers=2), [30], 1, 1, SMALL))
+    local = next(sample(Setting(strategy="simple", advertisements=True, producers=2), [30], 1, 1, SMALL))
     assert (local.exact_entries, local.exact_admin) == (None, None)
 
 
 def test_merged_stocks_are_one_entry_with_many_values() -> None:
     def measured(strategy: str, form: str = "equality") -> Measured:
-        return next(grow(Setting(strategy=strategy, advertisements=True, form=form, stocks=STOCKS), [60], 1, 1, SMALL))
+        setting = Setting(strategy=strategy, advertisements=True, form=form, stocks=STOCKS)
+        return next(sample(setting, [60], 1, 1, SMALL))
 
     identity, merging = measured("identity"), measured("merging")
     assert identity.complexity == 1

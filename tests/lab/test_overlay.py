@@ -7,10 +7,16 @@ import pytest
 from vestnik import Event, Filter
 from vestnik.lab.overlay import Entries, Overlay, Routing
 from vestnik.routing.registry import known_strategies
-from vestnik.sim.topologies import line
+from vestnik.sim.topologies import Topology, line
 from vestnik.wire.messages import AdminA, AdminS, Advertise, Forward, Notify, Publish, Subscribe, Unsubscribe
 
 WIDE, NARROW = Filter.parse("x > 0"), Filter.parse("x > 5")
+
+
+def linked(topology: Topology, routing: Routing) -> Overlay:
+    overlay = Overlay(topology, routing)
+    overlay.link()
+    return overlay
 
 
 def event(x: int) -> Event:
@@ -18,7 +24,7 @@ def event(x: int) -> Event:
 
 
 def test_covering_tells_and_untells() -> None:
-    overlay = Overlay(line(4), Routing("covering"))
+    overlay = linked(line(4), Routing("covering"))
     overlay.hand("b0", Subscribe("s", WIDE), "c")
     assert (overlay.sent[AdminS], overlay.entries()) == (3, Entries(remote=3, local=1, advertised=0))
     overlay.hand("b0", Subscribe("t", NARROW), "c")
@@ -28,7 +34,7 @@ def test_covering_tells_and_untells() -> None:
 
 
 def test_advertisements_are_counted_beside() -> None:
-    overlay = Overlay(line(4), Routing("covering", advertisements=True))
+    overlay = linked(line(4), Routing("covering", advertisements=True))
     overlay.hand("b1", Advertise("a", WIDE), "p")
     overlay.hand("b3", Subscribe("s", NARROW), "c")
     assert overlay.entries() == Entries(remote=2, local=1, advertised=3)
@@ -38,7 +44,7 @@ def test_advertisements_are_counted_beside() -> None:
 @pytest.mark.parametrize("advertisements", [False, True])
 @pytest.mark.parametrize("strategy", known_strategies())
 def test_events_arrive_under_every_strategy(strategy: str, advertisements: bool) -> None:
-    overlay = Overlay(line(3), Routing(strategy, advertisements))
+    overlay = linked(line(3), Routing(strategy, advertisements))
     overlay.hand("b2", Advertise("a", Filter.parse("TRUE")), "p")
     overlay.hand("b0", Subscribe("s", NARROW), "c")
     for x in (3, 7):

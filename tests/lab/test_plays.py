@@ -70,6 +70,7 @@ def test_messages_weigh_what_they_are_encoded_to() -> None:
 def test_a_meter_adds_up_what_brokers_send() -> None:
     meter = Meter()
     overlay = Overlay(line(3), Routing("covering"), meter.take)
+    overlay.link()
     overlay.hand("b0", Subscribe("s", NARROW), "c")
     assert (meter.added, meter.removed) == (2, 0)
     overlay.hand("b0", Subscribe("t", WIDE), "c")

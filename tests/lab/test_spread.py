@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from vestnik.lab.exact import Exact
-from vestnik.lab.routing import FORMS, Setting, grow
+from vestnik.lab.routing import FORMS, Setting, sample
 from vestnik.lab.spread import Spread
 from vestnik.sim.topologies import Topology, line, paper
 
@@ -25,7 +25,7 @@ def test_variances_are_those_of_many_runs(strategy: str, ads: bool, form: str) -
     """A sample variance of so many runs is within 40 % of the true one; some are bounds, and close."""
     topology: Topology = line(3)
     setting = Setting(strategy=strategy, advertisements=ads, form=form, stocks=STOCKS)
-    runs = [next(grow(setting, [10 * CONSUMERS], seed, OPERATIONS, topology)) for seed in range(RUNS)]
+    runs = [next(sample(setting, [10 * CONSUMERS], seed, OPERATIONS, topology)) for seed in range(RUNS)]
     exact = Exact(topology, STOCKS)
     kind = strategy, ads, form, CONSUMERS
     entries, admin = Spread(exact).entries(*kind), Spread(exact).admin(*kind, OPERATIONS)

@@ -25,10 +25,13 @@ class Network:
         self.settle()
 
     def link(self, one: str, other: str) -> None:
+        self.open(one, other)
+        self.open(other, one)
+
+    def open(self, one: str, other: str) -> None:
+        """One direction of a link: what `one` says goes to `other` from now on."""
         self.routers[one].connect(other)
-        self.routers[other].connect(one)
         self.flush(one)
-        self.flush(other)
 
     def cut(self, one: str, other: str) -> None:
         self.queue = deque(m for m in self.queue if {m[0], m[1]} != {one, other})

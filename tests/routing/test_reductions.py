@@ -12,7 +12,7 @@ from vestnik.routing import cover_index
 from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.declarative import REDUCE, is_merged
 from vestnik.routing.merging import Merged
-from vestnik.routing.reductions import Entry, Reduction
+from vestnik.routing.reductions import Entry, Reduction, add_all
 from vestnik.routing.registry import make_strategy
 
 STRATEGIES = "identity", "covering", "merging"
@@ -94,6 +94,9 @@ def test_the_reductions_of_a_broker_are_what_the_definition_says(name: str, case
     choices = [Entry(wanted) for wanted in dict.fromkeys(case.filters) if wanted != Filter.none()]
     strategy = make_strategy(name)
     neighbours = [Neighbour(strategy.reduction("b1")), Neighbour(strategy.reduction("b2"))]
+    for neighbour in neighbours:
+        neighbour.begin(data.draw(st.lists(st.sampled_from(choices), unique=True)) if choices else [])
+        assert agrees(name, neighbour.reduction, neighbour.entries)
     steps = st.tuples(st.sampled_from(neighbours), st.sampled_from(choices)) if choices else st.nothing()
     for neighbour, entry in data.draw(st.lists(steps, max_size=18)):
         neighbour.toggle(entry)
@@ -119,6 +122,12 @@ class Neighbour:
         self.reduction = reduction
         self.entries: dict[Entry, None] = {}
         self.told: dict[Entry, None] = {}
+
+    def begin(self, entries: list[Entry]) -> None:
+        self.entries = dict.fromkeys(entries)
+        change = add_all(self.reduction, entries)
+        assert not change.remove
+        self.told = dict.fromkeys(change.add)
 
     def toggle(self, entry: Entry) -> None:
         if entry in self.entries:

@@ -109,6 +109,12 @@ def test_links_come_and_go(case: Case, data: st.DataObject) -> None:
     network.settle()
     check(name, network)
     network.subscribe(2, "t", data.draw(st.sampled_from(filters)))
-    network.link("b0", "b2")
+    network.open("b0", "b2")
+    if data.draw(st.booleans()):
+        network.settle()  # it comes before the other side is linked
+    if data.draw(st.booleans()):
+        network.unadvertise(0, "a")
+        network.settle()
+    network.open("b2", "b0")
     network.settle()
     check(name, network)

@@ -13,7 +13,7 @@ from vestnik.routing.hierarchical import Hierarchical
 from vestnik.routing.identity import Everything, Identity
 from vestnik.routing.merging import Boxes, Merged, Merging
 from vestnik.routing.propagation import Leases, Propagation, Source
-from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Nothing, Reduction, Strategy
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Nothing, Reduction, Strategy
 from vestnik.routing.router import AdvertisingRouter, Router, Targets, Told
 from vestnik.verify.agreement import Definition
 from vestnik.verify.network import LEASES, MakeRouter
@@ -348,17 +348,27 @@ class ConnectForgets(Propagation):
     """Tells a new neighbour nothing of the entries that were there."""
 
     def connect(self, neighbour: NodeId) -> None:
-        there, self._sources = self._sources, {}
+        there, self._nodes = self._nodes, {}
         super().connect(neighbour)
-        self._sources = there
+        self._nodes = there
 
 
 class DisconnectKeeps(Propagation):
-    """Goes on with what a neighbour wanted that is gone."""
+    """Thinks that a neighbour that comes back still knows what it was told."""
+
+    def __init__(self, strategy: Strategy, leases: Leases) -> None:
+        super().__init__(strategy, leases)
+        self._kept: dict[NodeId, dict[Entry, float]] = {}
+
+    def connect(self, neighbour: NodeId) -> None:
+        super().connect(neighbour)
+        kept = self._told[neighbour] = self._kept.pop(neighbour, {})
+        change = self._pending.pop(neighbour, Net()).change()
+        self.note(neighbour, change._replace(add=tuple(entry for entry in change.add if entry not in kept)))
 
     def disconnect(self, neighbour: NodeId) -> None:
-        del self._reductions[neighbour], self._told[neighbour]
-        self._pending.pop(neighbour, None)
+        self._kept[neighbour] = self._told[neighbour]
+        super().disconnect(neighbour)
 
 
 class TooMuchSlack(Propagation):
@@ -434,7 +444,7 @@ BUGS: dict[str, Bug] = {
     "a new neighbour is told nothing": Bug(
         routers(Identity, planted(ConnectForgets)), "remote validity", NOT_FORWARDED
     ),
-    "a lost neighbour is kept": Bug(routers(Identity, planted(DisconnectKeeps)), "raises", "ValueError"),
+    "a lost neighbour is kept": Bug(routers(Identity, planted(DisconnectKeeps)), "remote validity", NOT_FORWARDED),
     "too much slack": Bug(routers(Identity, planted(TooMuchSlack)), "remote validity", NOT_FORWARDED),
     "no audit": Bug(routers(Identity, planted(NoAudit)), "agreement", "should have told"),
     "the shortest lease counts": Bug(routers(Covering, planted(ShortestLease)), "leases", "it lasts until"),

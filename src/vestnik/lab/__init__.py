@@ -2,7 +2,7 @@
 
 experiments       experiments by name
 overlay           a network of brokers without time
-routing           one strategy under growing loads; routing_study is the whole experiment, routing_evidence what was
+routing           one strategy under several loads; routing_study is the whole experiment, routing_evidence what was
                   measured beside what is exact, routing_claims, routing_conclusions and routing_variants the verdicts,
                   routing_figures the figures, notebook what was measured before
 exact, spread     what is expected in the routing experiment, and how far runs lie from it; agreement is whether what

@@ -50,8 +50,8 @@ def churn(task: Task, topology: Topology | None = None) -> Churned:
     """Consumers come and leave in turn, with advertisements and intervals."""
     topology = topology or paper()
     exact, kind = Exact(topology), (task.strategy, True, FORM)
-    market = Market(Setting(strategy=task.strategy, advertisements=True, form=FORM), task.seed, topology)
-    market.grow(task.subscriptions)
+    setting = Setting(strategy=task.strategy, advertisements=True, form=FORM)
+    market = Market(setting, task.seed, topology, task.subscriptions)
     turns = task.subscriptions // EACH // 2
     before, expected = market.overlay.sent[AdminS], 0.0
     for turn in range(turns):

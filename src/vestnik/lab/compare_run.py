@@ -59,6 +59,7 @@ def measure(task: Task) -> Compared:
     name, routing, size = task
     drawn, meter = play(name, size), Meter()
     overlay = Overlay(drawn.topology, routing, meter.take)
+    overlay.link()
     _subscribe(overlay, drawn)
     entries, withdrawn = overlay.entries(), meter.removed / meter.added if meter.added else None
     complexities = [complexity(wanted) for wanted in overlay.remote_filters()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,15 +11,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from vestnik.lab.lines import append
 from vestnik.lab.parallel import Bench, each
-from vestnik.lab.routing import Measured, Setting, grow
+from vestnik.lab.routing import Measured, Setting, sample
 
 Key: TypeAlias = tuple[Any, ...]
 KEY = "strategy advertisements form tolerance locality zipf producers seed operations subscriptions".split()
 
 
 class Task(NamedTuple):
-    """A network that grows, measured at each load."""
+    """A network of each load, measured."""
 
     setting: Setting
     loads: list[int]
@@ -46,14 +48,11 @@ class Notebook:
         self._rows[tuple([getattr(row, name) for name in KEY])] = row
 
     def add(self, rows: Iterable[Measured]) -> None:
-        lines = []
-        for row in rows:
+        new = list(rows)
+        for row in new:
             self._keep(row)
-            lines.append(msgspec.json.encode(row) + b"\n")
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
-                file.write(b"".join(lines))
+            append(self._path, map(msgspec.json.encode, new))
 
     def __iter__(self) -> Iterator[Measured]:
         return iter(self._rows.values())
@@ -62,14 +61,14 @@ class Notebook:
         return [self._rows[key] for key in task.keys if key in self._rows]
 
     def missing(self, task: Task) -> Task:
-        """What of a task is still to be done. A network can be measured at some loads and grow past others."""
+        """What of a task is still to be done."""
         return task._replace(loads=[key[-1] for key in task.keys if key not in self._rows])
 
 
 def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generator[list[Measured], None, None]:
     """The rows of each task, in their order; none of one that failed. What is not in the notebook is put there."""
     todo = [notebook.missing(task) for task in tasks]
-    outcomes = each(_grown, [left for left in todo if left.loads], replace(bench, folder=None))
+    outcomes = each(_sampled, [left for left in todo if left.loads], replace(bench, folder=None))
     for task, left in zip(tasks, todo, strict=True):
         if left.loads:
             rows = next(outcomes)
@@ -77,5 +76,14 @@ def measure(tasks: Sequence[Task], notebook: Notebook, bench: Bench) -> Generato
         yield notebook.of(task)
 
 
-def _grown(task: Task) -> list[Measured]:
-    return list(grow(*task))
+def _sampled(task: Task) -> list[Measured]:
+    """Nothing of a network is garbage until it has been measured: to look for some takes a third of the time."""
+    rows: list[Measured] = []
+    for load in task.loads:
+        gc.disable()
+        try:
+            rows += sample(task.setting, [load], task.seed, task.operations)
+        finally:
+            gc.enable()
+            gc.collect(0)  # all that came since is the network
+    return rows

@@ -54,10 +54,20 @@ class Overlay:
         self.notified: Counter[type[Message]] = Counter()  # what clients were sent
         self.forwarded: Counter[tuple[NodeId, NodeId]] = Counter()  # events over each directed link
         self.brokers = {node: BrokerCore(node, routing.router(topology.parents[node])) for node in topology.nodes}
+        self._offers_first = routing.advertisements
         self._queue: deque[tuple[NodeId, Message, NodeId]] = deque()
-        for one, other in topology.edges:
-            self.hand(one, LinkUp(other), one)
-            self.hand(other, LinkUp(one), other)
+
+    def link(self) -> None:
+        """Link all brokers. What clients have said before goes over each link at once.
+
+        A link comes up in one direction when all that has to go that way is there: what is wanted goes up to the root
+        and then down again; with advertisements what is offered goes down from there, and what is wanted up to it.
+        """
+        far = self.topology.distances(self.topology.root)
+        down = sorted([sorted(edge, key=far.__getitem__) for edge in self.topology.edges], key=lambda way: far[way[0]])
+        up = [way[::-1] for way in reversed(down)]
+        for node, neighbour in (*down, *up) if self._offers_first else (*up, *down):
+            self.hand(node, LinkUp(neighbour), node)
 
     def hand(self, broker: NodeId, message: Message, client: NodeId) -> None:
         """A client says something to its broker; all that follows from it happens."""
@@ -76,9 +86,10 @@ class Overlay:
         if to not in self.brokers:
             self.notified[type(message)] += 1
             return
-        if type(message) is not Reach:  # who is where is told by any strategy
-            self.sent[type(message)] += 1
-            self._observe(message)
+        if type(message) is Reach:  # who is where matters to those who missed something: here nobody does
+            return
+        self.sent[type(message)] += 1
+        self._observe(message)
         if type(message) is Forward:
             self.forwarded[sender, to] += len(message.events)
         self._queue.append((to, message, sender))

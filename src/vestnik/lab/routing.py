@@ -102,25 +102,27 @@ def check_loads(loads: list[int]) -> list[int]:
     return loads
 
 
-def grow(
+def sample(
     setting: Setting, loads: list[int], seed: int, operations: int, topology: Topology | None = None
 ) -> Iterator[Measured]:
-    """One network that grows from load to load, measured at each.
+    """A network of each load, measured. The consumers of one are the first of the next.
 
-    Consumers are drawn one after another, each like all others, and whoever comes to measure leaves again: at each load
-    it is what a network that never had another load would be.
+    They are there before the brokers are linked, but for imperfect merging: that depends on who comes first.
     """
-    check_loads(loads)
-    network = Market(setting, seed, topology or paper())
-    for load in loads:
-        network.grow(load)
-        yield network.measure(operations)
+    for load in check_loads(loads):
+        market = Market(setting, seed, topology or paper(), 0 if setting.tolerance else load)
+        market.grow(load)
+        yield market.measure(operations)
 
 
 class Market:
-    """The network of the experiment: consumers at uniform local brokers, producers at the root router or at others."""
+    """The network of the experiment: consumers at uniform local brokers, producers at the root router or at others.
 
-    def __init__(self, setting: Setting, seed: int, topology: Topology) -> None:
+    With a `load`, so many subscriptions are there before the brokers are linked. It is the same network as one to which
+    they come one by one, and there sooner: over each link goes a whole table in one message.
+    """
+
+    def __init__(self, setting: Setting, seed: int, topology: Topology, load: int = 0) -> None:
         self._setting = setting
         self._seed = seed
         self._rng = Random(f"{seed} consumers")
@@ -134,6 +136,8 @@ class Market:
         homes = [rng.choice(topology.access) for _ in range(setting.producers)] or [topology.root]
         for number, home in enumerate(homes):
             self.overlay.hand(home, Advertise("all", Filter.parse("TRUE")), f"p{number}")
+        self.grow(load)
+        self.overlay.link()
 
     @property
     def load(self) -> int:

@@ -7,11 +7,12 @@ from itertools import chain, product
 from typing import Any, NamedTuple
 
 from vestnik.lab import churn, routing_claims, routing_conclusions, routing_variants, selection
+from vestnik.lab.exact import law
 from vestnik.lab.notebook import Notebook, Task, measure
 from vestnik.lab.parallel import Bench, done
 from vestnik.lab.results import Figure, Result
 from vestnik.lab.routing import FORMS, Measured, Setting
-from vestnik.lab.routing_evidence import STRATEGIES, Evidence
+from vestnik.lab.routing_evidence import LINKS, PAPER, STRATEGIES, Evidence
 from vestnik.lab.routing_figures import draw as draw
 from vestnik.lab.routing_variants import Variants
 from vestnik.lab.selection import SELECTIONS, select
@@ -22,18 +23,21 @@ OTHERS = ("flooding", *(f"{HIERARCHICAL} {strategy}" for strategy in STRATEGIES)
 
 
 class Size(NamedTuple):
-    """How much is measured: loads without and with advertisements, and the load at which variants are compared."""
+    """How much is measured: loads, and the load at which variants are compared.
+
+    Where every broker comes to know every subscription, there are no more than `everywhere`.
+    """
 
     loads: list[int]
-    advertised_loads: list[int]
+    everywhere: int
     seeds: int
     variant_load: int
     variant_seeds: int
     operations: int
 
 
-REDUCED = Size([20, 60], [20, 60, 1000], 3, 200, 3, 4)
-FULL = Size([10, 100, 1000], [10, 100, 1000, 2000, 10_000], 30, 2000, 10, 20)
+REDUCED = Size([20, 60, 1000], 1000, 3, 200, 3, 4)
+FULL = Size([10, 100, 1000, 2000, 10_000, 100_000], 20_000, 30, 2000, 10, 20)
 
 
 def run(full: bool, bench: Bench) -> Result:
@@ -80,8 +84,15 @@ def _main(size: Size) -> Iterator[Task]:
     ways = [*product(STRATEGIES, (False, True)), *product(OTHERS, (False,))]
     for (strategy, ads), form in product(ways, FORMS):
         setting = Setting(strategy=strategy, advertisements=ads, form=form)
-        loads = size.advertised_loads if ads else size.loads
+        loads = _loads(setting, size)
         yield from (Task(setting, loads, seed, size.operations) for seed in range(1, size.seeds + 1))
+
+
+def _loads(setting: Setting, size: Size) -> list[int]:
+    over_all_links = len(PAPER.counted(setting.strategy, setting.advertisements)) > LINKS
+    if not over_all_links or law(setting.strategy, setting.form) != "simple":
+        return size.loads
+    return sorted({min(load, size.everywhere) for load in size.loads})
 
 
 def _is_main(row: Measured, size: Size) -> bool:

@@ -71,6 +71,7 @@ class Selected(NamedTuple):
 def select(task: Task, topology: Topology | None = None) -> Selected:
     """One producer at the root advertises everything, all subscribe, and it publishes."""
     overlay = Overlay(topology or paper(), Routing(task.strategy, advertisements=True))
+    overlay.link()
     overlay.hand(overlay.topology.root, Advertise("all", Filter.all()), "p")
     rng = Random(f"{task.seed} selection")
     interests = list(_interests(overlay.topology, task.subscriptions // EACH, rng))

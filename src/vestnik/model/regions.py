@@ -68,6 +68,8 @@ class Region:
         return rest
 
     def includes(self, other: Region) -> bool:
+        if len(self.boxes) == len(other.boxes) == 1:
+            return covers(self.space, self.boxes[0], other.boxes[0])
         return all(self._includes_box(box) for box in other.boxes)
 
     def _includes_box(self, box: Box) -> bool:

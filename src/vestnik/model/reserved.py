@@ -79,10 +79,11 @@ def _named(types: StringSet) -> StringSet:
 
 def _lets_in(box: Box) -> bool:
     """Whether an event of the infrastructure may be in a box: its data hold nothing but the words for them."""
+    for path, values in box.sets:
+        if path[0] == DATA and path[1] not in WORDS and not values.flags & FLAG_MISSING:
+            return False
     types = _types(box)
-    if types is not None and not types.strings.intersection(_TREE):
-        return False
-    return all(path[0] != DATA or path[1] in WORDS or values.flags & FLAG_MISSING for path, values in box.sets)
+    return types is None or bool(types.strings.intersection(_TREE))
 
 
 def _without_unasked(box: Box) -> Box | None:

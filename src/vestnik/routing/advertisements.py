@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vestnik.model.reserved import asks
-from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy, add_all
 from vestnik.wire.messages import NodeId
 
 
@@ -49,11 +49,11 @@ class Gate:
     def open(self, advertised: Entry) -> Change:
         """The neighbour advertises this now."""
         self._advertised[advertised] = None
-        net = Net()
-        for entry in [entry for entry in self._held if advertised.filter.overlaps(entry.filter)]:
+        opened = [entry for entry in self._held if advertised.filter.overlaps(entry.filter)]
+        for entry in opened:
             del self._held[entry]
-            net.take(self.add(entry))
-        return net.change()
+            self._passed[entry] = None
+        return add_all(self._inner, opened)
 
     def close(self, advertised: Entry) -> Change:
         """The neighbour advertises this no longer."""

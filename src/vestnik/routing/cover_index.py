@@ -46,7 +46,7 @@ FEW = 16
 MANY = 32
 """Values that a filter is not kept by one by one: merged filters have hundreds, and change with each that joins."""
 
-REMEMBERED = 4096
+REMEMBERED = 32_768
 """Filters whose keys are remembered: one that is new at a broker is soon new at others, and for other neighbours."""
 
 

@@ -22,6 +22,11 @@ class Everything:
         self._entries[entry] = None
         return Change(add=(entry,))
 
+    def add_all(self, entries: Iterable[Entry]) -> Change:
+        new = tuple(entries)
+        self._entries |= dict.fromkeys(new)
+        return Change(add=new)
+
     def remove(self, entry: Entry) -> Change:
         del self._entries[entry]
         return Change(remove=(entry,))

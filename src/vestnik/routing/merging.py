@@ -48,6 +48,13 @@ class Merged:
     def add(self, entry: Entry) -> Change:
         return self._settle(entry.filter, {entry.filter: None})
 
+    def add_all(self, entries: Iterable[Entry]) -> Change:
+        """What can be merged of them is so before they are taken in."""
+        net = Net()
+        for new, parts in _gathered({entry.filter: None for entry in entries}):
+            net.take(self._settle(new, parts))
+        return net.change()
+
     def remove(self, entry: Entry) -> Change:
         merged = self._part_of.pop(entry.filter)
         left = self._parts[merged]

@@ -14,7 +14,7 @@ from vestnik.matching import Matcher
 from vestnik.model.events import Event
 from vestnik.model.reserved import reaches
 from vestnik.model.times import FOREVER
-from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy
+from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy, add_all
 from vestnik.wire.messages import Interest, NodeId
 
 Key = TypeVar("Key")
@@ -81,6 +81,10 @@ class Propagation:
     def nodes(self, entry: Entry) -> Iterable[NodeId]:
         return self._nodes.get(entry, ())
 
+    def of(self, node: NodeId) -> list[Entry]:
+        """What a node wants."""
+        return [entry for entry, nodes in self._nodes.items() if node in nodes]
+
     def matching(self, events: Sequence[Event]) -> list[tuple[Entry, ...]]:
         """For each event the entries that want it; most answers that are equal are one object."""
         if self._unfiled:
@@ -102,14 +106,14 @@ class Propagation:
         """A new neighbour, which knows nothing yet."""
         reduction = self._reductions[neighbour] = self._strategy.reduction(neighbour)
         self._told[neighbour] = {}
-        for entry in self._sources:
-            self._note(neighbour, reduction.add(entry))
+        others = [entry for entry, nodes in self._nodes.items() if len(nodes) > 1 or neighbour not in nodes]
+        self._note(neighbour, add_all(reduction, others))
 
     def disconnect(self, neighbour: NodeId) -> None:
         """A neighbour is gone, and with it what it wanted."""
         del self._reductions[neighbour], self._told[neighbour]
         self._pending.pop(neighbour, None)
-        for entry in [entry for entry, nodes in self._nodes.items() if neighbour in nodes]:
+        for entry in self.of(neighbour):
             self.remove(entry, Source(neighbour))
 
     def add(self, entry: Entry, source: Source, expiry: float) -> bool:

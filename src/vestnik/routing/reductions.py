@@ -8,7 +8,7 @@ A strategy is how to reduce.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -57,6 +57,14 @@ class Reduction(Protocol):
         """What the neighbour should know for the sake of `entry`; None where it need not for this one's."""
 
 
+@runtime_checkable
+class Gathering(Protocol):
+    """A reduction for which many entries at once are less work than one after another."""
+
+    def add_all(self, entries: Iterable[Entry]) -> Change:
+        """Take in entries that are not there."""
+
+
 class Strategy(Protocol):
     """A way of routing, for one broker."""
 
@@ -103,6 +111,16 @@ class Net:
 
     def change(self) -> Change:
         return Change(tuple(self._add), tuple(self._remove), tuple(self._more))
+
+
+def add_all(reduction: Reduction, entries: Iterable[Entry]) -> Change:
+    """Let a reduction take in entries that are not there."""
+    if isinstance(reduction, Gathering):
+        return reduction.add_all(entries)
+    net = Net()
+    for entry in entries:
+        net.take(reduction.add(entry))
+    return net.change()
 
 
 class Nothing:

@@ -85,10 +85,11 @@ class Router:
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
         if isinstance(message, AdminS):
+            source = Source(sender)
             for interest in message.add:
-                self.subscriptions.add(_entry_of(interest), Source(sender), self._until(interest, now))
+                self.subscriptions.add(_entry_of(interest), source, self._until(interest, now))
             for interest in message.remove:
-                self.subscriptions.remove(_entry_of(interest), Source(sender))
+                self.subscriptions.remove(_entry_of(interest), source)
 
     def expire(self, now: float) -> list[tuple[Source, Filter]]:
         """Drop what has expired, and heal what neighbours were told; the local subscriptions that are gone.
@@ -170,6 +171,8 @@ class AdvertisingRouter(Router):
     def connect(self, neighbour: NodeId) -> None:
         super().connect(neighbour)
         self.advertisements.connect(neighbour)
+        for entry in self.advertisements.of(neighbour):
+            self.subscriptions.note(neighbour, self._gates[neighbour].open(entry))
 
     def disconnect(self, neighbour: NodeId) -> None:
         self.advertisements.disconnect(neighbour)
@@ -219,11 +222,11 @@ class AdvertisingRouter(Router):
         yield from super().flush(now)
 
     def _offer(self, entry: Entry, sender: NodeId, expiry: float) -> None:
-        if self.advertisements.add(entry, Source(sender), expiry):
+        if self.advertisements.add(entry, Source(sender), expiry) and sender in self._gates:
             self.subscriptions.note(sender, self._gates[sender].open(entry))
 
     def _withdraw(self, entry: Entry, sender: NodeId) -> None:
-        if self.advertisements.remove(entry, Source(sender)):
+        if self.advertisements.remove(entry, Source(sender)) and sender in self._gates:
             self.subscriptions.note(sender, self._gates[sender].close(entry))
 
 

@@ -11,8 +11,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from vestnik.model.cuts import number_range
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.regions import Region
+from vestnik.model.spaces import DATA, EVENT
+from vestnik.model.values import ValueSet
 
 REGION = 0.1
 """The share of all stocks that is of interest around one place."""
@@ -51,12 +55,11 @@ class Stock(Struct, frozen=True, tag="stock", tag_field="kind", forbid_unknown_f
 
     def interests(self, rng: Random, place: float) -> Iterator[Filter]:
         for stock in _distinct(lambda: self._wanted(rng, place), self.stocks):
-            text = f"stock = 's{stock}'"
-            if not self.intervals:
-                yield _parse(text)
-            else:
-                low, high = 50 - 50 * rng.random(), 50 + 50 * rng.random()
-                yield Filter.parse(f"{text} AND price BETWEEN {low!r} AND {high!r}")
+            wanted = _parse(f"stock = 's{stock}'")
+            if self.intervals:
+                prices = number_range(50 - 50 * rng.random(), 50 + 50 * rng.random())
+                wanted &= Filter(Region.at(EVENT, (DATA, "price"), ValueSet(numbers=prices)))
+            yield wanted
 
     def _wanted(self, rng: Random, place: float) -> int:
         if self.locality and rng.random() < self.locality:

@@ -172,10 +172,10 @@ def _loads(text: str) -> list[int]:
 def _measure(setting: Setting, loads: list[int], seeds: int, operations: int, bench: Bench, as_json: bool) -> None:
     rows: list[Measured] = []
     tasks = [Task(setting, loads, seed, operations) for seed in range(1, seeds + 1)]
-    for grown in measure(tasks, Notebook(bench.folder), bench):
-        rows += grown
+    for found in measure(tasks, Notebook(bench.folder), bench):
+        rows += found
         if as_json:
-            for row in grown:
+            for row in found:
                 echo_json(row.as_row())
     if not as_json:
         click.echo("\n".join(_table(rows, loads)))
