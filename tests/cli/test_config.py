@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from vestnik.cli import main
 from vestnik.client.connect import connect
+from vestnik.journal.folders import put_name
 
 
 def show(*options: str, **environment: str) -> Result:
@@ -50,6 +51,12 @@ def test_a_flag_before_the_environment_before_the_file(file: Path) -> None:
     assert settings["data"] == (str(file.parent / "store"), f"file {file}"), "beside the file"
     assert settings["advertisements"] == (True, f"file {file}")
     assert found("--config", str(file), "--no-advertisements")["advertisements"] == (False, "flag")
+
+
+def test_whoever_goes_on_with_a_folder_has_the_name_of_its_broker(tmp_path: Path) -> None:
+    put_name(tmp_path, "b7")
+    assert found("--data", str(tmp_path))["name"] == ("b7", f"folder {tmp_path}")
+    assert found("--data", str(tmp_path), "--name", "b8")["name"] == ("b8", "flag"), "which serve refuses"
 
 
 def test_lists_and_switches_in_the_environment() -> None:

@@ -293,3 +293,12 @@ async def test_in_time_only_the_latest_are_kept(tmp_path: Path, monkeypatch: pyt
         assert found[-2:] == [3998, 3999] and found == sorted(found)
     with pytest.raises(InvalidSetting, match="retain_latest_by"):
         broker(data=tmp_path, retain_latest_by="a b")
+
+
+async def test_a_folder_is_of_one_broker(tmp_path: Path) -> None:
+    async with broker("b1", data=tmp_path):
+        pass
+    with pytest.raises(InvalidSetting, match="is the folder of the broker b1: go on by that name"):
+        await broker("b2", data=tmp_path).__aenter__()
+    async with broker("b1", data=tmp_path) as b1:
+        assert b1.host.name == "b1"

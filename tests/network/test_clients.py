@@ -425,3 +425,12 @@ async def test_a_callback_that_fails_is_logged_and_called_with_the_next(caplog: 
         await c.publish_many([quote(1), quote(2)])
         await until(lambda: seen == [1, 2])
         assert caplog.text.count("ValueError: boom") == 2
+
+
+async def test_a_subscription_of_a_client_that_has_left_is_left_in_silence() -> None:
+    async with broker() as b:
+        c = client(b)
+        await c.__aenter__()
+        async with await c.subscribe("price > 0") as subscription:
+            await c.close()
+        await subscription.unsubscribe()

@@ -63,7 +63,7 @@ async def test_who_asks_again_while_it_is_being_answered_is_answered_once(monkey
 async def test_links_are_made_and_ended_while_brokers_run() -> None:
     async with broker("b1") as b1, broker("b2") as b2, client(b1) as p, client(b2) as c:
         subscription = await c.subscribe("price > 0")
-        assert "makes a link" in (await c.inspect("link.add", address=b1.address))["said"]
+        assert "is linked with" in (await c.inspect("link.add", address=b1.address))["said"]
         assert "has a link" in (await c.inspect("link.add", address=b1.address))["said"]
         await until(lambda: len(b1.host.core.router.subscriptions) == 1)
         await p.publish(quote(1))
@@ -72,3 +72,17 @@ async def test_links_are_made_and_ended_while_brokers_run() -> None:
         await until(lambda: b1.host.core.router.neighbours == [] == b2.host.core.router.neighbours)
         with pytest.raises(NotAccepted, match="b2 made no such link; it made none at all"):
             await c.inspect("link.remove", address=b1.address)
+
+
+async def test_whoever_asks_for_a_link_is_told_what_came_of_it() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, broker("b3", (b2,)) as b3, client(b3) as c:
+        await until(lambda: "b1" in b3.host.core.surroundings.positions)
+        with pytest.raises(NotAccepted, match="would close a cycle"):
+            await c.inspect("link.add", address=b1.address)
+        with pytest.raises(NotAccepted, match="b3"):
+            await c.inspect("link.add", address=b3.address)
+        assert b3.missing == []
+        said = (await c.inspect("link.add", address="127.0.0.1:1"))["said"]
+        assert "cannot make a link to 127.0.0.1:1 yet" in said and "vestnik link remove 127.0.0.1:1" in said
+        await c.inspect("link.remove", address="127.0.0.1:1")
+        assert b3.missing == []

@@ -361,3 +361,13 @@ async def test_a_producer_that_fails_is_logged(caplog: pytest.LogCaptureFixture)
         await until(lambda: "no feed" in caplog.text)
         with pytest.raises(ValueError, match="linger"):
             bus.factory("TRUE", linger=-1)(Log().produce)
+
+
+async def test_who_waits_for_replies_makes_nothing_wanted() -> None:
+    async with broker() as b, client(b) as asker, client(b) as c:
+        told = await c.subscribe("type IS vestnik.subscription")
+        with pytest.raises(TimeoutError):
+            await asker.request(Event("nobody.answers"), timeout=0.1)
+        assert (await c.wanted("type IS market.trade")).interests == []
+        await asker.subscribe("type IS market.trade", name="trades")
+        assert (await told.get(10)).event.data["name"] == "trades", "nothing else was announced"

@@ -70,7 +70,7 @@ async def test_demand_is_known_across_brokers_as_they_come_and_go() -> None:
         c = broker("c")
         async with c, client(c) as consumer:
             await consumer.subscribe("price > 10")
-            a.link(read_address(c.address))
+            await a.link(read_address(c.address))
             await wanted.wait(timeout=10)
             a.unlink(read_address(c.address))
             await wanted.wait(False, timeout=10)
@@ -185,10 +185,10 @@ async def test_demand_is_right_whatever_links_did(seed: int) -> None:
                         b.unlink(at)
                 case "heal":
                     b, at = chance.choice(links)
-                    b.link(at)
+                    await b.link(at)
             await asyncio.sleep(chance.choice([0, 0, 0.01]))
         for b, at in links:
-            b.link(at)
+            await b.link(at)
         await all_reach(brokers, 3)
         truth = {key for key, made in open.items() if made.filter.overlaps(Filter.parse("price > 10"))}
         await until(lambda: {(interest.client, interest.name) for interest in wanted.interests} == truth)

@@ -68,7 +68,7 @@ def test_an_advertisement_lasts_as_long_as_the_command() -> None:
 def test_all_brokers_are_watched_and_linked() -> None:
     with process("--listen", "127.0.0.1:0") as (_, one), process("--name", "b2", "--listen", "127.0.0.1:0") as (_, two):
         made = vestnik("link", "add", one, "--url", two)
-        assert (made.returncode, made.stdout, made.stderr) == (0, "", f"b2 makes a link to {one}\n")
+        assert (made.returncode, made.stdout, made.stderr) == (0, "", f"b2 is linked with the broker at {one}\n")
         for _ in range(50):
             rows = lines(vestnik("top", "--once", "--json", "--interval", "0.1", "--url", one))
             if len(rows) == 2:

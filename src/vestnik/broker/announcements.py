@@ -26,6 +26,8 @@ from vestnik.wire.replays import Replay
 
 MADE: Final = "made"
 ENDED: Final = "ended"
+PRIVATE: Final = "."
+"""How names of subscriptions and advertisements begin that nobody else is to know of."""
 JOINED: Final = "joined"
 LEFT: Final = "left"
 
@@ -110,7 +112,12 @@ class Announcements:
 
 
 def announced(wish: Wish) -> list[Wish]:
-    """What is announced of a wish: not that somebody asks for announcements, but what it wants beside."""
+    """What is announced of a wish: not that somebody asks for announcements, but what it wants beside.
+
+    Nothing is of what has a name that begins with a dot.
+    """
+    if wish.name.startswith(PRIVATE):
+        return []
     if not asks(wish.filter):
         return [wish]
     rest = others(wish.filter)

@@ -32,6 +32,8 @@ def command(
     found = run(_fetch(parsed(filter), limit, since, latest_by, url))
     for event in found:
         click.echo(event.to_json())
+    if len(found) == limit and ctx.get_parameter_source("limit") is click.core.ParameterSource.DEFAULT:
+        click.echo(f"vestnik: these are the newest {limit}; --limit asks for more", err=True)
     ctx.exit(0 if found else NONE)
 
 

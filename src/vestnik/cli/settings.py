@@ -20,7 +20,7 @@ CONFIG = f"{PREFIX}CONFIG"
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 OPTIONS = (
-    click.option("--name", help="What others know it by; must be its own in the network.  [default: at random]"),
+    click.option("--name", help="What others know it by; its own in the network.  [default: of --data, or at random]"),
     click.option("--listen", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8020]"),
     click.option("--join", multiple=True, metavar="HOST:PORT", help="A broker to be a neighbour of; may be repeated."),
     click.option("--routing", metavar="STRATEGY", help="How to route.  [default: merging]"),

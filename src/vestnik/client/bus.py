@@ -214,13 +214,14 @@ class Bus:
         return made
 
     async def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; what is waiting can still be taken."""
+        """End a subscription; what is waiting can still be taken. With its client it has ended before."""
         _check_subscription(subscription)
         name = subscription.name
         if self._subscriptions.get(name) is subscription:
-            self._line.check("unsubscribe")
             del self._subscriptions[name]
             subscription.end()
+            if not self._line.is_open:
+                return
             await self._answers.done(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:

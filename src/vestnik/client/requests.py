@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 REPLY_TO: Final = "replyto"
 """The extension of a request that says at which subject it is answered."""
+REPLIES: Final = ".replies"
+"""The subscription to them. With the dot it is not announced: nobody is to produce what it might want."""
 
 
 class Requests:
@@ -57,7 +59,7 @@ class Requests:
     async def _listen(self) -> None:
         if self._subscribing is None:
             wanted = f"subject GLOB '{self._place}/*'"
-            self._subscribing = asyncio.create_task(self._bus.subscribe(wanted, self._take))
+            self._subscribing = asyncio.create_task(self._bus.subscribe(wanted, self._take, name=REPLIES))
         try:
             await asyncio.shield(self._subscribing)
         except Exception:

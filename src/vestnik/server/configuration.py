@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import msgspec
 
 from vestnik.errors import InvalidAddress, InvalidSetting
+from vestnik.journal.folders import name_in
 from vestnik.model.nearest import meant
 from vestnik.server.limits import Limits, limits_of, read_limits
 from vestnik.server.settings import Settings
@@ -37,6 +38,8 @@ def gather(
 ) -> dict[str, Found]:
     """Every setting, from the first place that has it. `name` is the broker's where nobody gives it one.
 
+    What a broker took is known by its name, and so is its data folder: whoever goes on with that has the name, too.
+
     InvalidSetting where a value means nothing, or the file has a setting that there is not.
     """
     filed = {} if file is None else read_file(file)
@@ -52,6 +55,9 @@ def gather(
             found[field.name] = Found(filed[field.name], f"file {file}")
         else:
             found[field.name] = Found(name if field.required else field.default, "default")
+    folder = found["data"].value
+    if found["name"].origin == "default" and folder is not None and (own := name_in(Path(folder))):
+        found["name"] = Found(own, f"folder {folder}")
     return found
 
 

@@ -34,8 +34,8 @@ MOST_TYPES = 100
 class Links(Protocol):
     """Whoever makes links to neighbours."""
 
-    def link(self, at: Address) -> str:
-        """Make a link and keep it; what comes of it, in words."""
+    async def link(self, at: Address) -> str:
+        """Make a link and keep it; what comes of it, in words. NotAccepted where it cannot be."""
 
     def unlink(self, at: Address) -> str:
         """End a link and keep it no longer; NotAccepted where there is none."""
@@ -92,7 +92,7 @@ class Desk:
         return await asyncio.to_thread(lambda: with_id(self._taken(), str(about["id"])))
 
     async def _link(self, about: dict[str, Any]) -> Any:
-        return {"said": self._linking().link(read_address(str(about["address"])))}
+        return {"said": await self._linking().link(read_address(str(about["address"])))}
 
     async def _unlink(self, about: dict[str, Any]) -> Any:
         return {"said": self._linking().unlink(read_address(str(about["address"])))}

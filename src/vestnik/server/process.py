@@ -8,13 +8,14 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
-from vestnik.journal.folders import JOURNAL, put_name
+from vestnik.journal.folders import JOURNAL, name_in, put_name
 from vestnik.model.events import Event
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
@@ -22,7 +23,7 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.access import Access
 from vestnik.server.door import Door
 from vestnik.server.engine import Store
-from vestnik.server.host import BrokerHost
+from vestnik.server.host import BrokerHost, Parting
 from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
@@ -39,6 +40,9 @@ SLOWEST_RETRY: Final = 5.0
 
 FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame", "rights", FOREIGN})
 """Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
+LINKED_WITHIN: Final = 3.0
+"""Seconds in which whoever asks for a link hears what came of it, if that is known by then."""
+LOOK_EVERY: Final = 0.02
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
 
@@ -74,6 +78,7 @@ class Broker:
         self._server: Listener | None = None
         self._joins: dict[Address, asyncio.Task[None]] = {}
         self._ends: dict[Address, End] = {}  # of the links that it makes
+        self._failed: dict[Address, Parting] = {}  # why it is not linked, where it has tried
         self._journal: JournalStore | None = None
         self._trace: TraceFile | None = None
         self._dialling: ssl.SSLContext | None = None
@@ -128,19 +133,34 @@ class Broker:
             self.address = address(self._server.address)
             self._say(f"listening on {self.address}")
         for at in settings.join:
-            self.link(at)
+            self._joins[at] = asyncio.create_task(self._join(at))
         return self
 
-    def link(self, at: Address) -> str:
-        """Be a neighbour of the broker there from now on; what is done about it."""
+    async def link(self, at: Address) -> str:
+        """Be a neighbour of the broker there from now on; NotAccepted where that one will not be.
+
+        One that does not answer is tried again and again.
+        """
+        name = self.settings.name
         if at in self._joins:
-            return f"{self.settings.name} has a link to {at}, or tries to make it"
+            return f"{name} has a link to {at}, or tries to make it"
         self._joins[at] = asyncio.create_task(self._join(at))
-        return f"{self.settings.name} makes a link to {at}"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINKED_WITHIN):
+                while at in self.missing and at not in self._failed:
+                    await asyncio.sleep(LOOK_EVERY)
+        if at not in self.missing:
+            return f"{name} is linked with the broker at {at}"
+        code, reason = self._failed.get(at, Parting("", f"no answer for {LINKED_WITHIN:g} seconds"))
+        if code in FINAL:
+            self.unlink(at)
+            raise NotAccepted(f"a link from {name} to {at}", reason)
+        return f"{name} cannot make a link to {at} yet ({reason}), and tries on: vestnik link remove {at} ends that"
 
     def unlink(self, at: Address) -> str:
         """Be a neighbour of the broker there no more; NotAccepted where it was not joined by this one."""
         task = self._joins.pop(at, None)
+        self._failed.pop(at, None)
         if task is None:
             made = f"it made links to {', '.join(map(str, self._joins))}" if self._joins else "it made none at all"
             raise NotAccepted(f"end the link to {at}", f"{self.settings.name} made no such link; {made}")
@@ -196,8 +216,10 @@ class Broker:
                 self._ends[at] = await dial(self.host, *at, tls=self._dialling, limits=None)
                 code, reason = await self.host.greet(self._ends[at])
             except OSError as error:
+                self._failed[at] = Parting("", error.strerror or str(error))
                 text = f"cannot join {at}: {error.strerror or error}; trying again"
             else:
+                self._failed[at] = Parting(code, reason)
                 text = f"{at} does not take the link: {reason}; {LASTING}" if code in FINAL else ""
                 text = text or f"the link to {at} is over: {reason}; trying again"
             if text != said:
@@ -212,6 +234,9 @@ class Broker:
 def _journal(folder: Path, settings: Settings) -> JournalStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if (known := name_in(folder)) not in ("", settings.name):
+            reason = f"{folder} is the folder of the broker {known}: go on by that name, or choose another folder"
+            raise InvalidSetting("name", reason)
         store = JournalStore(folder / JOURNAL, settings.retention(), settings.retain_latest_by)
         put_name(folder, settings.name)
         return store
