@@ -204,7 +204,7 @@ async def test_the_link_was_down_and_it_came_by_catching_up() -> None:
         assert story.verdict == "delivered"
         assert [(step.broker, step.said) for step in story.steps] == [
             ("b2", "client c connected"),
-            ("b1", "took it from p; nobody there or beyond wanted it"),
+            ("b1", "took it from p; nobody there or beyond was sent it"),
             ("b2", "was sent what it had missed by b1"),
             ("b2", "sent it to client c as the broker's number 1 of subscription s"),
         ]
@@ -292,7 +292,7 @@ def test_the_command() -> None:
             "journey: it passed b, and no client there wanted it",
             "  event e1 from feed, quote",
         ]
-        assert lines[2].endswith("nobody there or beyond wanted it")
+        assert lines[2].endswith("nobody there or beyond was sent it")
         found = vestnik("why", "e1", "--client", "c", "--json")
         assert found.returncode == 1 and json.loads(found.stdout)["verdict"] == "unknown-client"
         assert vestnik("why", "none").returncode == 1

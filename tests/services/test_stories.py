@@ -74,6 +74,15 @@ CASES: dict[str, tuple[list[View], str, str]] = {
         "restarted",
         "b3 was started at 1970-01-01T00:00:12.000Z, after the event",
     ),
+    "the client's broker was started later, and its lease has ended": (
+        [
+            view("b1", sightings=[TAKEN]),
+            view("b2", sightings=[passage(10.5, "b1", "b3")]),
+            view("b3", client=client() | {"subscriptions": []}, begun=12.0),
+        ],
+        "restarted",
+        "b3 was started at 1970-01-01T00:00:12.000Z, and what it sent before is not remembered",
+    ),
     "the link was down": (
         [
             view("b1", sightings=[passage(10.0, "p")], links=[(9.0, "b2", "down"), (11.0, "b2", "up")]),
@@ -142,3 +151,25 @@ def test_who_does_not_answer_is_named() -> None:
     assert [step.said for step in found.steps if step.broker == "b9"] == [
         "did not answer: what happened there is not known"
     ]
+
+
+def test_what_is_kept_is_not_said_to_be_unwanted() -> None:
+    away = client(number=4) | {"connected": False}
+    found = told(view("b1", sightings=[TAKEN]), view("b3", sightings=[passage(11.0, "b1")], client=away))
+    assert found.verdict == "kept"
+    assert [step.said for step in found.steps if step.at == 11.0] == ["got it from b1; kept it for client c"]
+
+
+def test_an_unknown_event_may_be_behind_a_link_that_is_down() -> None:
+    found = story("e", "c", None, {"b3": view("b3", links=[(1.0, "b2", "up"), (5.0, "b2", "down")])}, stored={})
+    assert found.verdict == "unknown-event"
+    assert "b3 lost its link to b2 at 1970-01-01T00:00:05.000Z, and it may be there" in found.said
+
+
+def test_another_event_that_was_refused_under_its_id_hides_nothing() -> None:
+    refused = passage(20.0, "q", fate="refused", reason="another event of this source and id was published before")
+    sent = passage(11.0, "b2", notified={"c": [["s", 5]]})
+    middle = view("b2", sightings=[passage(10.5, "b1", "b3")])
+    found = told(view("b1", sightings=[TAKEN, refused]), middle, view("b3", sightings=[sent], client=client()))
+    assert found.verdict == "delivered" and "b3 sent it at 1970-01-01T00:00:11.000Z" in found.said
+    assert any(step.said.startswith("refused it to q") for step in found.steps)

@@ -68,7 +68,7 @@ class _Teller:
         remembered = ", ".join(f"{name} since {clock(view.since)}" for name, view in self._views.items())
         return (
             f"no broker within reach remembers event {self._id}, and none has it stored: it was never published to "
-            f"them, or before what they remember ({remembered})"
+            f"them, or before what they remember ({remembered}){self._beyond()}"
         )
 
     def _origin(self, seen: Mapping[str, View]) -> View | None:
@@ -86,6 +86,8 @@ class _Teller:
         last = origin.sightings[-1]
         if last["fate"] == "refused":
             self.step(origin.broker, last["at"], f"refused it to {last['sender']}: {last['reason']}")
+            if origin.passages or origin.broker in self._stored:
+                return None  # that was another, or the same again
             return Verdict("refused", f"{origin.broker} refused it to {last['sender']}: {last['reason']}")
         if last["fate"] == "held":
             until = clock(last["not_before"] / 1e6)
@@ -107,8 +109,13 @@ class _Teller:
             for client, pairs in one["notified"].items():
                 parts.append(f"sent it to client {client} as {numbers(pairs)}")
             if len(parts) == 1 and one["fate"] != "replayed":
-                parts.append("nobody there or beyond wanted it")
+                parts.append(self._kept(view) or "nobody there or beyond was sent it")
             self.step(view.broker, one["at"], "; ".join(parts))
+
+    def _kept(self, view: View) -> str:
+        """What was kept of it for the client, in words."""
+        some = [one for one in (view.client or {}).get("subscriptions", ()) if one["number"] is not None]
+        return f"kept it for client {self._client}" if some else ""
 
     def _forgotten(self) -> str:
         where = " and ".join(f"{broker} at {clock(at)}" for broker, at in self._stored.items())
@@ -172,7 +179,7 @@ class _Teller:
         """When it passed the client's broker, or was taken."""
         for view in (home, origin):
             if view is not None and view.sightings:
-                at: float = view.sightings[-1]["at"]
+                at: float = (view.passages or view.sightings)[-1]["at"]
                 return at
         return next(iter(self._stored.values()), None)
 
@@ -212,15 +219,20 @@ class _Teller:
         for one in ended:
             if one["matches"]:
                 self.step(home.broker, one["at"], f"{subscription(one)} ended: {one['reason']}")
+        begun = f"{home.broker} was started at {clock(home.begun)}, and what it sent before is not remembered"
+        is_younger = at is not None and home.begun > at
         if matching:
             one = min(matching, key=lambda one: float(one["since"]))
             late = f"{subscription(one)} has been there since {clock(one['since'])}, and the event was before, at"
-            return Verdict("too-late", f"{late} {clock(at)}; with a replay it would have come")
+            again = f"; {begun}" if is_younger else ""
+            return Verdict("too-late", f"{late} {clock(at)}; with a replay it would have come{again}")
         if before:
             one = before[-1]
             return Verdict(
                 "ended", f"{subscription(one)} ended at {clock(one['at'])}, before the event: {one['reason']}"
             )
+        if not subscriptions and is_younger:
+            return Verdict("restarted", f"{self._client} has no subscription at {home.broker} now; {begun}")
         if not subscriptions:
             return Verdict("no-subscription", f"{self._client} has no subscription at {home.broker}")
         for one in subscriptions:
