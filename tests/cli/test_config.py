@@ -91,7 +91,7 @@ def test_people_read_a_table() -> None:
         ("[limits]\nconnections = 'x'", "limits.connections: is a number from 1 on, not 'x'"),
         ("listen = '127.0.0.1:80'\nhttp = '127.0.0.1:80'", "its gateway needs a port of its own"),
         ("x = = 1", "is no TOML"),
-        ("sweep = 100", "is 60 seconds, and has to be longer than sweep, which is 100"),
+        ("sweep = 100", "is 60 seconds; it has an end, and is longer than sweep, which is 100"),
         ("routing = 'magic'", "no routing strategy called 'magic'"),
     ],
 )

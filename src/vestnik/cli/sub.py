@@ -31,6 +31,8 @@ def read_replay(text: str) -> Replay:
         given[name] = value or True
     try:
         if "last" in given:
+            if not given["last"].isdecimal():
+                raise Refused(f"--replay last=N is the last so many, a whole number, not {given['last']}")
             given["last"] = int(given["last"])
         return Replay(**given)
     except (TypeError, ValueError, VestnikError) as error:

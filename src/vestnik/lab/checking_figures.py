@@ -55,7 +55,7 @@ def _curves(panel: Axes, rows: list[Row], column: str) -> None:
         points = sorted((row["t_avg"], row[column]) for row in rows if row["strategy"] == name)
         panel.plot(*zip(*points, strict=True), "o-", color=colour, label=name, markersize=4)
     panel.set(xlabel=LABEL, xlim=(0, None), ylim=(0, None))
-    panel.legend(fontsize=8, frameon=False)
+    panel.legend(fontsize=8, frameon=False, loc="upper left")
 
 
 def _storms(panel: Axes, rows: list[Row], share: float) -> None:
@@ -68,4 +68,4 @@ def _storms(panel: Axes, rows: list[Row], share: float) -> None:
     panel.axhline(1.0, color=COLOURS["constant"], linewidth=0.8, label="constant")
     panel.set(title=f"storms for {share:.0%} of the time", xlabel="length of a storm, seconds", xscale="log")
     panel.set(ylabel="wait / wait with a constant interval", ylim=(0, 1.5))
-    panel.legend(fontsize=8, frameon=False)
+    panel.legend(fontsize=8, frameon=False, loc="upper left")

@@ -18,11 +18,11 @@ WIDTHS = {"flooding": 2.0, "simple": 5.0, "identity": 3.6, "covering": 2.4, "mer
 """Lines of strategies that come to the same are seen, the later ones on top."""
 
 
-def log_log(panel: Axes, title: str, x: str, y: str) -> None:
+def log_log(panel: Axes, title: str, x: str, y: str, legend: str = "upper left") -> None:
     """Name the axes, both logarithmic, and show the legend."""
     panel.set(title=title, xlabel=x, ylabel=y, xscale="log", yscale="log")
     panel.grid(alpha=0.25)
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axis.set_minor_formatter(lambda value, _: "")
-    panel.legend(fontsize=8, frameon=False)
+    panel.legend(fontsize=8, frameon=False, loc=legend)

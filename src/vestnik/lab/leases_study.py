@@ -85,7 +85,7 @@ def draw(result: Result, folder: Path) -> None:
             panel.plot(factors, rates, "o-", color=COLOURS[strategy], label=strategy)
         panel.set(xlabel="lease / its bound", ylabel="messages a refresh period and subscription", ylim=(0, None))
         panel.set_title("What renewals cost")
-        panel.legend(fontsize=8, frameon=False)
+        panel.legend(fontsize=8, frameon=False, loc="upper right")
 
 
 def _recover(task: Corrupted) -> Recovery:

@@ -67,7 +67,7 @@ def _factors(panel: Axes, evidence: Evidence, form: str) -> None:
         loads = [x for x in evidence.loads(strategy, False, form) if x in evidence.loads(strategy, True, form)]
         _points(panel, loads, [evidence.factor(strategy, form, x) for x in loads], strategy)
     panel.axhline(2, color="#999999", linewidth=0.8, linestyle=":")
-    log_log(panel, form, SUBSCRIPTIONS, "entries without / with advertisements")
+    log_log(panel, form, SUBSCRIPTIONS, "entries without / with advertisements", "upper right")
     panel.set_yticks([2, 5, 10, 20, 28.4])
 
 

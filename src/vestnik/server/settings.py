@@ -72,8 +72,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         self._check_security()
         self.retention()
         if not 0 < self.sweep < self.lease < float("inf"):
-            reason = f"is {self.lease:g} seconds, and has to be longer than sweep, which is {self.sweep:g}"
-            raise InvalidSetting("lease", f"{reason}; that is longer than 0, and the lease has an end")
+            if not self.sweep > 0:
+                raise InvalidSetting("sweep", f"is longer than 0 seconds, not {self.sweep:g}")
+            reason = f"is {self.lease:g} seconds; it has an end, and is longer than sweep, which is {self.sweep:g}"
+            raise InvalidSetting("lease", reason)
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""

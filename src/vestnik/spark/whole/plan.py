@@ -123,7 +123,9 @@ def read_plan(path: Path) -> Plan:
         for one in plan.derive:
             Filter.parse(one.filter)
             one.how()
-    except (VestnikError, msgspec.ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise InvalidPlan(f"{path}: {error.strerror or error}") from None
+    except (VestnikError, msgspec.ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidPlan(f"{path}: {error}") from None
     return _checked(_placed(plan, path.absolute().parent), path)
 
