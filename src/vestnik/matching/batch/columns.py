@@ -104,12 +104,7 @@ def ranked(values: Sequence[Any], line: Line, path: Path, place: Place) -> Ranks
 def strings_of(values: Sequence[Any]) -> Strings:
     """The strings among `values`; whatever is none counts as an empty one."""
     texts = values if set(map(type, values)) == {str} else [one if type(one) is str else "" for one in values]
-    return strings_in(pa.array(texts, pa.large_string()))
-
-
-def strings_in(texts: pa.Array) -> Strings:
-    """Of a column of large strings, without nulls."""
-    found = texts.dictionary_encode()
+    found = pa.array(texts, pa.large_string()).dictionary_encode()
     _, offsets, text = found.dictionary.buffers()
     count = len(found.dictionary) + 1
     return Strings(

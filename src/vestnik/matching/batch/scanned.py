@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vestnik.matching.batch.columns import UNREADABLE, Columns, Place, Strings, ranked, strings_in, value_elements
+from vestnik.matching.batch.columns import UNREADABLE, Columns, Place, Strings, ranked, value_elements
 from vestnik.matching.batch.kernels import LIST_RANK, MISSING_RANK
 from vestnik.matching.batch.lines import Line, Ranks
-from vestnik.matching.batch.scanning import FLOAT, INT, ODD, TEXT, gathered, names_of, scan, whole_numbers
+from vestnik.matching.batch.scanning import FLOAT, INT, LONG, ODD, TEXT, distinct, gathered, names_of, scan
 from vestnik.model.spaces import DATA, Path
 from vestnik.model.values import MISSING
 
@@ -53,20 +53,20 @@ class Scanner:
 
 
 class Places(NamedTuple):
-    """Row x node: the kind of value that is there, and where in the text it begins and ends."""
+    """Row x node: the kind of value that is there, where in the text it begins and ends, and the number that it is."""
 
     kinds: NDArray[np.uint8]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
+    ints: NDArray[np.int64]
+    floats: NDArray[np.float64]  # in the same place
 
     @staticmethod
     def empty(rows: int, nodes: int) -> Places:
         shape = rows, nodes
-        return Places(np.zeros(shape, np.uint8), np.zeros(shape, np.int32), np.zeros(shape, np.int32))
-
-    def at(self, node: int, rows: Any) -> Places:
-        """Those of one node, in some rows."""
-        return Places(*(column[rows, node] for column in self))
+        ints = np.empty(shape, np.int64)
+        starts, ends = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        return Places(np.zeros(shape, np.uint8), starts, ends, ints, ints.view(np.float64))
 
 
 class ScannedColumns:
@@ -85,7 +85,7 @@ class ScannedColumns:
         node = self._nodes[path[1:]]
         kinds = self._found.kinds[first:last, node]
         ranks: Ranks = kinds.astype(np.int32)
-        for kind in (INT, FLOAT, TEXT, ODD):
+        for kind in (INT, FLOAT, LONG, TEXT, ODD):
             rows = np.flatnonzero(kinds == kind)
             if len(rows):
                 ranks[rows] = self._ranks(kind, first + rows, node, path, line)
@@ -98,10 +98,15 @@ class ScannedColumns:
         if kind == ODD:
             values = [self._odd[row, node] for row in rows.tolist()]
             return ranked(values, line, path, lambda number: self._place(int(rows[number])))
-        _, starts, ends = self._found.at(node, rows)
         if kind == INT:
-            return line.rank_ints(whole_numbers(self._text, starts, ends))
-        return line.rank_floats(_texts(self._text, starts, ends).cast(pa.float64()).to_numpy())
+            return line.rank_ints(self._found.ints[rows, node])
+        return line.rank_floats(self._found.floats[rows, node] if kind == FLOAT else self._long(rows, node))
+
+    def _long(self, rows: NDArray[np.int64], node: int) -> NDArray[np.float64]:
+        content, at = gathered(self._text, self._found.starts[rows, node], self._found.ends[rows, node])
+        texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(at), pa.py_buffer(content))
+        found: NDArray[np.float64] = texts.cast(pa.float64()).to_numpy()
+        return found
 
     def strings(self, path: Path, first: int, last: int) -> Strings:
         strings = self._strings_at(self._nodes[path[1:]])
@@ -118,22 +123,21 @@ class ScannedColumns:
         return self._decoded(event, node) if self._found.kinds[event, node] != MISSING_RANK else MISSING
 
     def _decoded(self, row: int, node: int) -> Any:
-        _, start, end = self._found.at(node, row)
-        return msgspec.json.decode(self._text[start:end].data)
+        return msgspec.json.decode(self._text[self._found.starts[row, node] : self._found.ends[row, node]].data)
 
     def _strings_at(self, node: int) -> Strings:
         """All strings of a node; the empty one where there is none."""
         if node not in self._strings:
-            kinds, starts, ends = self._found.at(node, slice(None))
-            is_text = kinds == TEXT
-            texts = _texts(self._text, np.where(is_text, starts + 1, 0), np.where(is_text, ends - 1, 0))
-            odd = {row: self._odd[row, node] for row in np.flatnonzero(kinds == ODD).tolist()}
-            if any(isinstance(value, str) for value in odd.values()):
-                texts = pa.array([odd.get(row, text) for row, text in enumerate(texts.to_pylist())], pa.large_string())
-            self._strings[node] = strings_in(texts)
+            kinds = self._found.kinds[:, node]
+            starts = np.where(kinds == TEXT, self._found.starts[:, node] + 1, 0)
+            ends = np.where(kinds == TEXT, self._found.ends[:, node] - 1, 0)
+            codes, firsts = distinct(self._text, starts, ends)
+            content, at = gathered(self._text, starts[firsts], ends[firsts])
+            odd = [row for row in np.flatnonzero(kinds == ODD).tolist() if isinstance(self._odd[row, node], str)]
+            if odd:
+                more = [self._odd[row, node].encode() for row in odd]
+                codes[odd] = len(firsts) + np.arange(len(odd))
+                content = np.concatenate([content, np.frombuffer(b"".join(more), np.uint8)])
+                at = np.concatenate([at, at[-1] + np.cumsum([len(text) for text in more])])
+            self._strings[node] = Strings(content, at, codes)
         return self._strings[node]
-
-
-def _texts(text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> pa.Array:
-    content, at = gathered(text, starts, ends)
-    return pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(at), pa.py_buffer(content))

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from vestnik.matching.batch.kernels import FALSE_RANK, LIST_RANK, MAP_RANK, NULL_RANK, TRUE_RANK
 
-INT, FLOAT, TEXT, ODD = range(LIST_RANK + 1, LIST_RANK + 5)
-"""Kinds beside those that are ranks, of which missing is 0. ODD is for a decoder: an escape in a string, a number of
-very many digits."""
+INT, FLOAT, LONG, TEXT, ODD = range(LIST_RANK + 1, LIST_RANK + 6)
+"""Kinds beside those that are ranks, of which missing is 0. LONG is a double whose digits do not say it plainly. ODD is
+for a decoder: an escape in a string, a number that may be too large."""
 DEEPEST = 100
 """Objects and lists inside each other; what is deeper is refused."""
 NOBODY = -1
@@ -28,6 +28,8 @@ _SPACE, _UNICODE = ord(" "), ord("u")
 _ESCAPES = np.array([chr(byte) in '"\\/bfnrt' for byte in range(128)])
 _WORDS = np.frombuffer(b"nullfalsetrue", np.uint8)
 
+_EXACT = 2**53
+_POWERS = np.array([float(10**power) for power in range(19)])
 _MOST_DIGITS = 18
 """Of an integer that surely fits into 64 bits."""
 
@@ -80,21 +82,24 @@ def _with(hashed: Any, byte: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def scan(text: Any, at: Any, names: Any, kinds: Any, starts: Any, ends: Any) -> int:
-    """Fill in, row by row, the kind of the value at each node and where it is; how many rows were read.
+def scan(text: Any, at: Any, names: Any, kinds: Any, starts: Any, ends: Any, ints: Any, floats: Any) -> int:
+    """Fill in, row by row, the kind of the value at each node, where it is, and what number; how many rows were read.
 
     That is less than all where a row is refused. `kinds` are of missing values when it begins. A name that is there
     twice has its last value, as decoders see it.
     """
     stack = np.empty((DEEPEST, 3), np.int64)
     for row in range(len(at) - 1):
-        if not _scan_row(text, at[row], at[row + 1], names, kinds[row], starts[row], ends[row], stack):
+        found = kinds[row], starts[row], ends[row], ints[row], floats[row]
+        if not _scan_row(text, at[row], at[row + 1], names, found, stack):
             return row
     return len(at) - 1
 
 
 @njit(cache=True, nogil=True)
-def _scan_row(text: Any, at: int, end: int, names: Any, kinds: Any, starts: Any, ends: Any, stack: Any) -> bool:
+def _scan_row(text: Any, at: int, end: int, names: Any, found: Any, stack: Any) -> bool:
+    kinds, starts, ends, ints, floats = found
+    whole, real = np.int64(0), 0.0
     node, depth = 0, 0
     at = _behind_space(text, at, end)
     if at == end or text[at] != _OBJECT:
@@ -106,7 +111,7 @@ def _scan_row(text: Any, at: int, end: int, names: Any, kinds: Any, starts: Any,
             at, is_plain = _behind_string(text, at + 1, end)
             kind = TEXT if is_plain else ODD
         elif byte == _MINUS or _ZERO <= byte <= _NINE:
-            at, kind = _behind_number(text, at, end)
+            at, kind, whole, real = _behind_number(text, at, end)
         elif byte in (_OBJECT, _LIST):
             if depth == DEEPEST:
                 return False
@@ -132,6 +137,10 @@ def _scan_row(text: Any, at: int, end: int, names: Any, kinds: Any, starts: Any,
         while True:
             if node > 0:
                 kinds[node], starts[node], ends[node] = kind, begin, at
+                if kind == INT:
+                    ints[node] = whole
+                elif kind == FLOAT:
+                    floats[node] = real
             at = _behind_space(text, at, end)
             if depth == 0:
                 return at == end
@@ -250,40 +259,48 @@ def _unit(text: Any, at: int, end: int) -> int:
     return code
 
 
-@njit(cache=True, nogil=True)
-def _behind_digits(text: Any, at: int, end: int) -> int:
+@njit(cache=True, nogil=True, inline="always")
+def _behind_digits(text: Any, at: int, end: int, value: Any) -> tuple[int, Any]:
+    """Behind the digits that are here, and the number that they are behind those of `value`, modulo 2**64."""
     while at < end and _ZERO <= text[at] <= _NINE:
+        value = value * 10 + np.int64(text[at] - _ZERO)
         at += 1
-    return at
+    return at, value
 
 
 @njit(cache=True, nogil=True)
-def _behind_number(text: Any, at: int, end: int) -> tuple[int, int]:
-    """Behind the number that begins here, and its kind."""
-    if text[at] == _MINUS:
-        at += 1
-    begin = at
-    at = _behind_digits(text, at, end)
-    digits = at - begin
+def _behind_number(text: Any, at: int, end: int) -> tuple[int, int, Any, float]:
+    """Behind the number that begins here, its kind, and its value where that is INT or FLOAT.
+
+    A whole number up to 2**53 and a power of ten up to 10**22 are doubles, so that their quotient is rounded once.
+    """
+    is_negative = text[at] == _MINUS
+    begin = at + is_negative
+    at, value = _behind_digits(text, begin, end, np.int64(0))
+    digits, places, kind = at - begin, 0, INT
     if digits == 0 or (digits > 1 and text[begin] == _ZERO):
-        return REFUSED, ODD
-    kind = INT if digits <= _MOST_DIGITS else ODD
+        return REFUSED, ODD, value, 0.0
     if at < end and text[at] == _POINT:
-        kind = FLOAT if digits <= _MOST_DIGITS else ODD
         begin = at + 1
-        at = _behind_digits(text, begin, end)
-        if at == begin:
-            return REFUSED, ODD
+        at, value = _behind_digits(text, begin, end, value)
+        places = at - begin
+        kind = FLOAT if digits + places <= _MOST_DIGITS and value <= _EXACT else LONG
+        if places == 0:
+            return REFUSED, ODD, value, 0.0
     if at < end and (text[at] == _LOWER_E or text[at] == _UPPER_E):
         at += 1
         if at < end and (text[at] == _MINUS or text[at] == _PLUS):
             at += 1
         begin = at
-        at = _behind_digits(text, begin, end)
+        at, _ = _behind_digits(text, begin, end, np.int64(0))
         if at == begin:
-            return REFUSED, ODD
-        kind = FLOAT if at - begin <= 2 and digits <= _MOST_DIGITS else ODD
-    return at, kind
+            return REFUSED, ODD, value, 0.0
+        kind = LONG if at - begin <= 2 else ODD
+    if digits > _MOST_DIGITS:
+        kind = ODD
+    if is_negative:
+        value = -value
+    return at, kind, value, value / _POWERS[places] if kind == FLOAT else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -300,16 +317,33 @@ def _behind_word(text: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def whole_numbers(text: Any, starts: Any, ends: Any) -> Any:
-    """The values of INT."""
-    out = np.empty(len(starts), np.int64)
+def distinct(text: Any, starts: Any, ends: Any) -> Any:
+    """For each piece of the text the number of a piece that is equal to it, and where these are."""
+    codes = np.empty(len(starts), np.int32)
+    firsts = np.empty(len(starts), np.int64)
+    count = 0
+    size = 1
+    while size < 2 * len(starts):
+        size *= 2
+    table = np.full(size, NOBODY, np.int32)
     for i in range(len(starts)):
-        at, value = starts[i], np.int64(0)
-        is_negative = text[at] == _MINUS
-        for place in range(at + is_negative, ends[i]):
-            value = value * 10 + np.int64(text[place] - _ZERO)
-        out[i] = -value if is_negative else value
-    return out
+        start, length = starts[i], ends[i] - starts[i]
+        place = np.int64(_hashed(text[start : start + length], 0)) & (size - 1)
+        while table[place] != NOBODY:
+            other = firsts[table[place]]
+            if ends[other] - starts[other] == length:
+                same = 0
+                while same < length and text[start + same] == text[starts[other] + same]:
+                    same += 1
+                if same == length:
+                    break
+            place = (place + 1) & (size - 1)
+        if table[place] == NOBODY:
+            table[place] = count
+            firsts[count] = i
+            count += 1
+        codes[i] = table[place]
+    return codes, firsts[:count]
 
 
 @njit(cache=True, nogil=True)
