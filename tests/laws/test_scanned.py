@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -59,7 +59,7 @@ def one_line(row: bytes) -> bytes:
 
 def texts_of(found: Strings) -> list[bytes]:
     ends = found.offsets.tolist()
-    each = [found.text[a:b].tobytes() for a, b in zip(ends, ends[1:], strict=False)]
+    each = [found.text[a:b].tobytes() for a, b in pairwise(ends)]
     return [each[code] for code in found.codes.tolist()]
 
 
@@ -124,4 +124,4 @@ def test_a_part_of_a_column_is_read_as_what_it_is() -> None:
     found = Scanner(PATHS).read(column.slice(1, 2), str)
     assert found is not None and [found.value(("data", "a"), row) for row in (0, 1)] == [2, "y"]
     assert Scanner(PATHS).read(column, str) is None
-    assert np.array_equal(Scanner(PATHS).read(column.slice(0, 0), str) or [], [])
+    assert len(Scanner(PATHS).read(column.slice(0, 0), str) or ()) == 0
