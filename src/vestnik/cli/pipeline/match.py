@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from vestnik.cli.inputs import Refused, check_one_standard_input, shown_name
-from vestnik.cli.pipeline.inputs import Unreadable, event_table, stage_subscriptions
+from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, event_table, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.match import Subscriptions, compile_subscriptions, match, unreadable
 from vestnik.spark.session import session
 from vestnik.spark.staging import rows_in, write_quarantine
 
 SOME_NOT = 1
-QUARANTINE = "_quarantine"
 
 
 @click.command(
