@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -17,7 +18,9 @@ from network.worlds import broker, client
 from spark.test_match import Kept
 from vestnik import Event, Filter
 from vestnik.cli import main
+from vestnik.lake.rows import batch_of
 from vestnik.spark.whole import Stage, Whole, render
+from vestnik.spark.whole.views import over_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,6 +151,16 @@ verify.traces = ["b1.jsonl", "{recorded}/b2.jsonl"]
     assert not list(tmp_path.glob(".out*"))
     (bad,) = pq.read_table(tmp_path / "out" / "match" / "_quarantine").to_pylist()
     assert (bad["kind"], bad["place"], bad["payload"]) == ("subscription", f"{tmp_path}/s.jsonl:1", b"price >")
+
+
+def test_where_no_events_come_there_are_none(spark: SparkSession) -> None:
+    times = {"often": [0, 1, 2, 60, 61], "once": [30]}
+    events = [Event(type, {}, time=second * 10**6) for type, seconds in times.items() for second in seconds]
+    found = over_time(spark.createDataFrame(pa.Table.from_batches([batch_of(events)])))
+    assert len(found) == 2 * len({row["at"] for row in found}) and found == sorted(found, key=lambda row: row["at"])
+    for type, seconds in times.items():
+        counts = {row["at"]: row["events"] for row in found if row["type"] == type}
+        assert sum(counts.values()) == len(seconds) and 0 in counts.values() and max(counts) <= 61
 
 
 @pytest.mark.parametrize("name", ["$x_$y^", "$\\frac$", "_hidden", "\u4e2d\U0001f600", "n" * 500, "two\nlines", " "])
