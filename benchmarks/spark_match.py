@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.columns import records
+from benchmarks.columns import Numbers, Words, batch
 from benchmarks.report import Report, Row
 from benchmarks.trees import cpu_of_tree, peak_of_tree
 from benchmarks.workloads import Stock, general, stock
@@ -27,6 +27,13 @@ from vestnik.spark.match import Subscriptions, chosen, compile_subscriptions, ma
 GIB = 1 << 30
 
 
+class WrongAnswer(Exception):
+    """`ours` pairs were found where there are `truth`: there is no figure to print."""
+
+    def __init__(self, ours: int, truth: int) -> None:
+        super().__init__(ours, truth)
+
+
 class Scale(NamedTuple):
     events: int
     subscriptions: int
@@ -35,7 +42,7 @@ class Scale(NamedTuple):
     repeat: int
 
 
-FULL = Scale(1_000_000, 100_000, 200_000, 10_000, 3)
+FULL = Scale(1_000_000, 100_000, 1_000_000, 10_000, 3)
 QUICK = Scale(2_000, 500, 500, 200, 1)
 
 
@@ -106,6 +113,21 @@ def subscriptions_of(texts: Iterable[object], name: str) -> Any:
     return stored(pa.table({"id": [f"s{n}" for n in range(len(lines))], "filter": lines}), name)
 
 
+def check_counts(counts: Any, workload: Stock) -> None:
+    """WrongAnswer unless `counts` add up to the pairs of `workload`, found by bisection in the bounds by symbol."""
+    words, numbers = workload.events["symbol"], workload.events["price"]
+    assert isinstance(words, Words) and isinstance(numbers, Numbers)
+    truth = 0
+    for code in range(len(workload.symbols)):
+        prices, mine = numbers.values[words.codes == code], workload.symbol == code
+        begun = np.searchsorted(np.sort(workload.lo[mine]), prices, side="right")
+        ended = np.searchsorted(np.sort(workload.hi[mine]), prices, side="left")
+        truth += int((begun - ended).sum())
+    found = counts.selectExpr("sum(matches)").first()[0]
+    if found != truth:
+        raise WrongAnswer(found, truth)
+
+
 @cache
 def stocks(events: int, subscriptions: int, symbols: int) -> tuple[Any, Any, Stock]:
     workload = stock(subscriptions, events, symbols)
@@ -131,7 +153,7 @@ def peer(scale: Scale) -> Any:
 
 def match_counts(report: Report, _: object) -> None:
     scale = QUICK if report.quick else FULL
-    events, _, _ = stocks(scale.events, scale.subscriptions, 1_000)
+    events, _, workload = stocks(scale.events, scale.subscriptions, 1_000)
     start = cpu_of_tree()
     wanted = compiled(scale.events, scale.subscriptions, 1_000)
     took = cpu_of_tree() - start
@@ -139,8 +161,10 @@ def match_counts(report: Report, _: object) -> None:
     report.add(
         Row("match-counts", f"compile {case}", took, "CPU s", note=f"{sum(s.bytes for s in wanted.shards):,} bytes")
     )
-    ours = timed(lambda: run_through(match(events, wanted, "counts")), scale.repeat)
     sql = peer(scale).groupBy("event_source", "event_id").count()
+    for counts in (match(events, wanted, "counts"), sql.withColumnRenamed("count", "matches")):
+        check_counts(counts, workload)
+    ours = timed(lambda: run_through(match(events, wanted, "counts")), scale.repeat)
     theirs = timed(lambda: run_through(sql), scale.repeat)
     ratio = theirs.seconds / ours.seconds
     report.add(
@@ -170,11 +194,9 @@ def row_with(row: Row, ratio: float, target: float | None, note: str) -> Row:
 
 def match_general(report: Report, _: object) -> None:
     scale = QUICK if report.quick else FULL
+    events = general_events(scale.general_events)
     for mix in ("selective", "general"):
-        workload = general(scale.general_subscriptions, scale.general_events, mix)
-        rows = [Event("t", _nested_data(row), source="s", id=str(n)) for n, row in enumerate(records(workload.events))]
-        events = stored(pa.Table.from_batches([batch_of(rows)]), f"general-{mix}")
-        texts = [_nested(str(one)) for one in workload.filters]
+        texts = [_nested(str(one)) for one in general(scale.general_subscriptions, 0, mix).filters]
         wanted = compile_subscriptions(subscriptions_of(texts, f"general-subs-{mix}"))
         for result in ("counts", "pairs"):
             took = timed(partial(matched, events, wanted, result), scale.repeat)
@@ -183,13 +205,25 @@ def match_general(report: Report, _: object) -> None:
             report.add(Row("match-general", f"{mix}, {result}", rate, "events/CPU s", took.spread, target=target))
 
 
+def general_events(count: int) -> Any:
+    """The event table of a general workload, whose events are the same whatever the filters are."""
+    columns = batch(general(0, count).events)
+    batches = []
+    for at in range(0, count, 10_000):
+        rows = enumerate(columns.slice(at, 10_000).to_pylist(), at)
+        batches.append(batch_of([Event("t", _nested_data(row), source="s", id=str(n)) for n, row in rows]))
+    return stored(pa.Table.from_batches(batches), "general")
+
+
 NESTED = ("n0", "n1", "n2", "n3", "n4")
 """Numbers that are one level down."""
 
 
 def _nested_data(row: dict[str, Any]) -> dict[str, Any]:
-    below = {name: row.pop(name) for name in NESTED if name in row}
-    return {"order": below, **row}
+    """What is not null; some of it below `order`."""
+    there = {name: value for name, value in row.items() if value is not None}
+    below = {name: there.pop(name) for name in NESTED if name in there}
+    return {"order": below, **there}
 
 
 def _nested(text: str) -> str:
@@ -218,12 +252,13 @@ def match_large(report: Report, _: object) -> None:
     scale = QUICK if report.quick else FULL
     with peak_of_tree() as peak:
         start = cpu_of_tree()
-        table, texts, _ = stocks(scale.events, 10 * scale.subscriptions, 1_000)
+        table, texts, workload = stocks(scale.events, 10 * scale.subscriptions, 1_000)
         made = cpu_of_tree()
         wanted = compile_subscriptions(texts)
         ready = cpu_of_tree()
         run_through(match(table, wanted, "counts"))
         done = cpu_of_tree()
+        check_counts(match(table, wanted, "counts"), workload)
     case = f"{len(wanted):,} x {scale.events:,}"
     took = f"data {made - start:.0f} s, compile {ready - made:.0f} s, match {done - ready:.0f} s"
     report.add(

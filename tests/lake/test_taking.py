@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shutil
 import signal
@@ -13,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lake.lakes import HOUR, NOON, content, ids, quarantined, quote, rows, table, write
 from network.worlds import broker, client
@@ -21,10 +25,13 @@ from vestnik import Event
 from vestnik.errors import InvalidJournal, InvalidLake, InvalidSetting, JournalLocked, WrongValue
 from vestnik.lake import taking
 from vestnik.lake.compaction import compact
-from vestnik.lake.declared import read_declared
+from vestnik.lake.declared import SQL, extended, read_declared
 from vestnik.lake.keys import STAGED, compare, in_order, spans
 from vestnik.lake.layout import Lake, writing
+from vestnik.lake.manifest import Column
+from vestnik.lake.rows import batch_of
 from vestnik.lake.taking import take_in
+from vestnik.model.spaces import walk
 
 
 @pytest.fixture(autouse=True)
@@ -198,6 +205,24 @@ def test_declared_types_have_columns(tmp_path: Path) -> None:
         ("S1", 0.25, 1),
         ("S2", 0.5, 2),
     ], "files that are merged get the columns that are declared now"
+
+
+leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+said = leaves | st.text(max_size=3) | st.just("2026-01-01T00:00:00Z") | st.lists(leaves, max_size=1)
+found = st.dictionaries(st.sampled_from(["a", "b c"]), said | st.dictionaries(st.sampled_from(["a", "b c"]), said))
+
+
+@given(st.lists(found, max_size=4), st.sampled_from(sorted(SQL)))
+def test_a_declared_column_is_what_is_of_its_type(found: list[dict[str, Any]], kind: str) -> None:
+    events = [Event("t", {}, source="s", id=str(n)) for n in range(len(found))]
+    data = pa.array([json.dumps(one) for one in found], pa.string())
+    given = pa.Table.from_batches([batch_of(events)]).drop("data").append_column("data", data)
+    columns = {path: Column(path, kind) for path in ("a", "b c", "a.a", "a.b c", "b c.a.a")}
+    extension = extended(given, columns)
+    as_kind = SQL[kind][1]
+    for path, column in columns.items():
+        want = [as_kind(walk(one, tuple(column.path.split(".")))) for one in found]
+        assert extension.column(path).combine_chunks().equals(pa.array(want, SQL[kind][0]))
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,31 @@ def test_a_derivation_that_is_killed_goes_on_and_publishes_the_rest(
         assert f"the checkpoint is damaged at {offsets}: " in said and "name a new one" in said
 
 
+MATCH = """
+import os, signal
+from vestnik.cli.pipeline import match
+from vestnik.cli import main
+match.write_quarantine = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main()
+"""
+
+
+def test_a_match_that_is_killed_leaves_nothing_and_is_done_anew(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vestnik.cli.pipeline.match.session", lambda *_: Kept(spark))
+    journal, out = write_quotes(tmp_path / "b", "b", [quote(n) for n in range(40)]), tmp_path / "out"
+    (tmp_path / "s.jsonl").write_text('{"id": "a", "filter": "price < 5"}\n')
+    given = ["pipeline", "match", "--subscriptions", tmp_path / "s.jsonl", "--events", journal, "--out", out]
+    with (tmp_path / "said").open("wb") as said:
+        words = [sys.executable, "-c", MATCH, *map(str, given), "--master", "local[2]"]
+        done = subprocess.run(words, stderr=said, timeout=120)
+    assert done.returncode == -signal.SIGKILL, (tmp_path / "said").read_text()
+    assert not out.exists() and (tmp_path / ".out.new" / "_SUCCESS").exists(), "all was matched, and is not seen"
+    assert CliRunner().invoke(main, [*map(str, given)]).output == "20 pairs\n"
+    assert len(pq.read_table(out)) == 20 and not (tmp_path / ".out.new").exists()
+
+
 INGEST = "from vestnik.lake import taking; taking.PART = 20; from vestnik.cli import main; main()"
 
 

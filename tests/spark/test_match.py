@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 from lake.lakes import quote, write
 from laws.strategies import Case, cases, text_of
-from vestnik import Event, Filter, FilterTooComplex
+from spark.brokers import running
+from vestnik import Event, Filter, FilterTooComplex, connect_sync
 from vestnik.cli import main
 from vestnik.cli.pipeline import inputs
 from vestnik.errors import InvalidEvent, WrongValue
@@ -110,6 +111,27 @@ def test_pairs_are_those_of_brokers(
     assert len(texts) > 100 and len(want) > 1_500
     assert compiled.rejected == [] and len(compiled) == len(texts)
     assert found(match(table(spark, events), compiled)) == want
+
+
+def test_pairs_are_what_a_broker_delivered(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        *("n > 7", "symbol IN ('S1', 'S2') AND price < 3", "order.buyer LIKE '%nn'", "NOT EXISTS order.buyer"),
+        *("n BETWEEN 3 AND 5 OR symbol = 'S0'", "ANY tags = 'é'", "ALL tags LIKE 'a%'", "note = 'a \"b\"\n'"),
+        *("price = 1 AND type IS quote", "source != 's1'", "order IS MAP", "n = 9007199254740993"),
+    ]
+    more: list[dict[str, Any]] = [{"order": {"buyer": "ann"}}, {"tags": ["a", "é"]}, {"note": 'a "b"\n'}, {"order": 5}]
+    events = [quote(n) for n in range(12)] + [Event("odd", data, source="s", id=f"o{n}") for n, data in enumerate(more)]
+    events.append(Event("odd", {"n": 2**53 + 1, "tags": []}, source="s", id="large"))
+    delivered: Counter[tuple[str, str, str]] = Counter()
+    with running(tmp_path / "b") as url, connect_sync(url) as bus:
+        wanted = [bus.subscribe(f"({text}) OR type = 'end'", settled=True) for text in texts]
+        bus.publish_many([*(event.replace(stream=None, seq=None) for event in events), Event("end")])
+        for number, one in enumerate(wanted):
+            while (event := one.get(20).event).type != "end":
+                delivered[event.source, event.id, f"s{number}"] += 1
+        taken = spark.read.format("vestnik").load(url).where("type != 'end'")
+        assert found(match(taken, subscriptions(spark, texts))) == delivered == expected(texts, events)
+    assert len({id for _, _, id in delivered}) == len(texts), "each filter finds something"
 
 
 def test_lists_and_counts_agree_with_pairs(

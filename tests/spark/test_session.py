@@ -24,7 +24,8 @@ java = spark.sparkContext._jvm.System
 options = spark.conf.get("spark.driver.extraJavaOptions")
 print(spark.range(10).selectExpr("sum(id)").first()[0], java.getenv("JAVA_HOME"), "ArchiveClassesAtExit" in options)
 spark.stop()
-print(session("local[2]").sparkContext.pythonExec)
+numbers = session("local[2]").sparkContext.parallelize([1], 1)
+print(numbers.map(lambda _: __import__("sys").executable).first())  # and it ends as it is
 """
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -16,6 +18,9 @@ from network.worlds import broker, client
 from spark.test_match import Kept
 from vestnik import Event, Filter
 from vestnik.cli import main
+from vestnik.lake.rows import batch_of
+from vestnik.spark.whole import Stage, Whole, render
+from vestnik.spark.whole.views import over_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,10 +145,42 @@ verify.traces = ["b1.jsonl", "{recorded}/b2.jsonl"]
     (tmp_path / "plan.toml").write_text(plan)
     for _ in range(2):
         done = run(tmp_path / "plan.toml")
-        assert done.exit_code == 1 and "bad: column 8: expected a value" in done.stderr
+        assert done.exit_code == 1 and "s.jsonl:1: bad: column 8: expected a value" in done.stderr
     assert "ingest                 0 read             0 new events" in done.stdout
     assert "10 violations" in (tmp_path / "out" / "report.html").read_text()
     assert not list(tmp_path.glob(".out*"))
+    (bad,) = pq.read_table(tmp_path / "out" / "match" / "_quarantine").to_pylist()
+    assert (bad["kind"], bad["place"], bad["payload"]) == ("subscription", f"{tmp_path}/s.jsonl:1", b"price >")
+
+
+def test_where_no_events_come_there_are_none(spark: SparkSession) -> None:
+    times = {"often": [0, 1, 2, 60, 61], "once": [30]}
+    events = [Event(type, {}, time=second * 10**6) for type, seconds in times.items() for second in seconds]
+    found = over_time(spark.createDataFrame(pa.Table.from_batches([batch_of(events)])))
+    assert len(found) == 2 * len({row["at"] for row in found}) and found == sorted(found, key=lambda row: row["at"])
+    for type, seconds in times.items():
+        counts = {row["at"]: row["events"] for row in found if row["type"] == type}
+        assert sum(counts.values()) == len(seconds) and 0 in counts.values() and max(counts) <= 61
+
+
+@pytest.mark.parametrize("name", ["$x_$y^", "$\\frac$", "_hidden", "\u4e2d\U0001f600", "n" * 500, "two\nlines", " "])
+def test_a_page_shows_any_name_as_it_is(name: str) -> None:
+    whole = Whole(
+        stages=[Stage(one, 1, 1, "of", 0, 1.0) for one in ("match", "verify")],
+        types=[{"type": name, "events": 3}],
+        over_time=[{"type": name, "at": 1.8e9, "events": 3}],
+        subscriptions=[{"subscription": name, "events": 3}, {"subscription": f"{name}2", "events": 1}],
+        latency=[{"scope": "broker", "name": name, "p50": 0.01, "p90": 0.1, "p99": 0.1, "max": 0.1}],
+    )
+    text = render(whole, name)
+    assert Page(text).pictures == 3 and escape(name) in text
+
+
+@pytest.mark.parametrize("seconds", [(0.0, 0.0), (0.0, 0.1), (-1.0, -0.5), (-1.0, 0.1)])
+def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
+    low, high = seconds
+    row = {"scope": "all", "name": "", "p50": low, "p90": high, "p99": high, "max": high}
+    assert Page(render(Whole(stages=[Stage("verify", 1, 0, "of", 0, 1.0)], latency=[row]), "t")).pictures == 1
 
 
 @pytest.mark.parametrize(

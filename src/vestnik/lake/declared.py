@@ -10,15 +10,16 @@ A value that is not there, or not of the type, is null; `data` always has all of
 
 from __future__ import annotations
 
+import builtins
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import partial
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from msgspec import json
+from msgspec import defstruct, json
 
 from vestnik.errors import InvalidSetting
 from vestnik.lake.manifest import Column
@@ -60,14 +61,14 @@ def _instant(value: Any) -> int | None:
         return None
 
 
-SQL: Final[dict[str, tuple[pa.DataType, Callable[[Any], Any]]]] = {
-    "string": (pa.string(), _text),
-    "bigint": (pa.int64(), _whole),
-    "double": (pa.float64(), _number),
-    "boolean": (pa.bool_(), _truth),
-    "timestamp": (INSTANT, _instant),
+SQL: Final[dict[str, tuple[pa.DataType, Callable[[Any], Any], type | None]]] = {
+    "string": (pa.string(), _text, str),
+    "bigint": (pa.int64(), _whole, None),
+    "double": (pa.float64(), _number, float),
+    "boolean": (pa.bool_(), _truth, bool),
+    "timestamp": (INSTANT, _instant, None),
 }
-"""Of each SQL type, the type in Arrow, and which value of JSON is one."""
+"""Of each SQL type, the type in Arrow, which value of JSON is one, and the type in Python of which every value is."""
 
 
 def read_declared(path: str | PathLike[str]) -> dict[str, dict[str, Column]]:
@@ -111,15 +112,28 @@ def extended(table: pa.Table, columns: Mapping[str, Column]) -> pa.Table:
     if not columns:
         return table
     lines = b"\n".join(table.column("data").cast(pa.binary()).to_pylist())
-    objects = json.Decoder(dict[str, Any]).decode_lines(lines)
+    fields = {
+        name: f"f{place}" for place, name in enumerate(sorted({one.path.split(".")[0] for one in columns.values()}))
+    }
+    objects = _decoder(fields).decode_lines(lines)
     for name, column in columns.items():
-        kind, as_kind = SQL[column.type]
-        read = partial(_at, keys=column.path.split("."))
-        table = table.append_column(pa.field(name, kind), pa.array([as_kind(read(one)) for one in objects], kind))
+        first, *rest = column.path.split(".")
+        values = list(map(attrgetter(fields[first]), objects))
+        for key in rest:
+            values = [one.get(key) if isinstance(one, dict) else None for one in values]
+        table = table.append_column(pa.field(name, SQL[column.type][0]), _array(values, column.type))
     return table
 
 
-def _at(found: Any, keys: list[str]) -> Any:
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+def _decoder(fields: Mapping[str, str]) -> json.Decoder[Any]:
+    """Of an object what is at these names, as fields, None where there is nothing; the rest is not built."""
+    shape = [(field, Any, None) for field in fields.values()]
+    return json.Decoder(defstruct("Declared", shape, rename={field: name for name, field in fields.items()}, gc=False))
+
+
+def _array(values: list[Any], type: str) -> pa.Array:
+    """What is of the SQL type."""
+    kind, as_kind, plain = SQL[type]
+    if plain is None or set(map(builtins.type, values)) - {plain}:
+        values = list(map(as_kind, values))
+    return pa.array(values, kind)

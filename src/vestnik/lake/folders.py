@@ -75,15 +75,16 @@ class FolderJournal(Journal):
             if stretch.lost:
                 seen = stretch.lost[-1].last
                 leaf.miss(stretch.lost, observer.first, seen)
-            is_taken = leaf.put_all(stretch.records)
-            for record in () if is_taken else stretch.records:
-                if not leaf.put(record):
-                    yield leaf.page(seen)
+            records, put = stretch.records, leaf.put_all(stretch.records)
+            while put < len(records):
+                if not leaf.put(records[put]):
+                    yield leaf.page(records[put - 1].position if put else seen)
                     if left is not None and (left := left - leaf.count) <= 0:
                         return
                     leaf = Leaf(filter, left)
-                    leaf.put(record)
-                seen = record.position
+                    leaf.put(records[put])
+                    put += leaf.put_all(records[put + 1 :])
+                put += 1
             seen = stretch.after
         yield leaf.page(seen)
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from vestnik.errors import InvalidEvent
-from vestnik.matching.batch.arrow import arrow_columns
-from vestnik.matching.batch.columns import Columns, Strings
+from vestnik.matching.batch.arrow import WithData, arrow_columns
+from vestnik.matching.batch.columns import Columns
 from vestnik.matching.batch.compiled import Pairs
 from vestnik.matching.batch.documents import DocumentReader
-from vestnik.matching.batch.lines import Line, Ranks
+from vestnik.matching.batch.lines import Line
 from vestnik.model.spaces import DATA, Path
 from vestnik.model.strict_json import read_json
 from vestnik.spark.shards import Shard, ShardFile
@@ -44,7 +43,6 @@ class Reader:
     def __init__(self, paths: Iterable[Path]) -> None:
         self.paths = list(paths)
         self._documents = DocumentReader(self.paths, "flat")
-        self._reads_data = any(path[0] == DATA for path in self.paths)
 
     def read(self, batch: pa.RecordBatch) -> Columns:
         """The columns; InvalidEvent where a row is no event as far as it is looked at."""
@@ -52,42 +50,17 @@ class Reader:
             if batch.column(name).null_count:
                 raise InvalidEvent("must be a string, not null", name)
         envelope = arrow_columns(batch, "event")
-        if not self._reads_data:
+        if not self._documents.reads_data:
             return envelope
         data = batch.column(DATA)
         if batch.num_rows == 1:
             _check_object(data[0].as_py())
-        read = None if data.null_count else self._documents.read_rows(data.cast(pa.large_binary()).to_pylist(), _place)
+        read = self._documents.read_column(data, _place)
         if read is not None:
-            return _Both(envelope, read)
+            return WithData(envelope, read)
         if batch.num_rows > 1:
             raise InvalidEvent("some row is no JSON object in one line", DATA)
         return envelope
-
-
-class _Both:
-    """Columns of the envelope, and those below data."""
-
-    def __init__(self, envelope: Columns, data: Columns) -> None:
-        self._envelope, self._data = envelope, data
-
-    def __len__(self) -> int:
-        return len(self._envelope)
-
-    def _at(self, path: Path) -> Columns:
-        return self._data if path[0] == DATA else self._envelope
-
-    def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
-        return self._at(path).ranks(path, line, first, last)
-
-    def strings(self, path: Path, first: int, last: int) -> Strings:
-        return self._at(path).strings(path, first, last)
-
-    def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
-        return self._at(path).elements(path, first, last)
-
-    def value(self, path: Path, event: int) -> Any:
-        return self._at(path).value(path, event)
 
 
 def _place(row: int) -> str:

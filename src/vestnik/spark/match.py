@@ -12,7 +12,7 @@ package's compiled matcher. Which plan is taken:
 - `rounds`, beyond: events are repeated for each ROUND bytes of shards and sent there, and the answers put together.
 - `join`, where it is asked for: pairs by Spark SQL. Workers rank the events, and a join finds the pairs; for
   subscriptions of one shard that are all intervals of ranks at the same paths, with a point at one of them
-  (`symbol = 'X' AND price > 10`). It takes 1.2 to 1.4 times as long as `passes`, so the rule never takes it.
+  (`symbol = 'X' AND price > 10`). It takes as long as `passes`, or up to twice as long, so the rule never takes it.
 
 A row that cannot be read is in no answer; `unreadable` gives those rows and why.
 """

@@ -153,6 +153,8 @@ def _end(launch: Launch) -> None:
     if sys.stderr.isatty():
         sys.stderr.write("vestnik: keeping Java's classes, once, so that Spark starts faster from now on\n")
     with suppress(Exception):
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()  # else what listens to Java says that it has gone
         gateway.shutdown()
     process.stdin.close()
     with suppress(TimeoutExpired):

@@ -5,7 +5,9 @@ Whoever wants columns decodes `page.packed` at once, as an array of events; whoe
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Raw, msgpack
@@ -77,24 +79,31 @@ class Leaf:
         """Events that are on it."""
         return len(self._positions)
 
-    def put_all(self, records: Sequence[Stored]) -> bool:
-        """As `put` of each; False, and nothing is taken in, where they have to be looked at one by one."""
+    def put_all(self, records: Sequence[Stored]) -> int:
+        """As `put` of the first of them, as many as there is room for; how many.
+
+        None, where they have to be looked at one by one.
+        """
+        if self._matches is not None:
+            return 0
+        records = records[: self._most - self.count]
         payloads = [record.payload for record in records]
-        size = sum(map(len, payloads))
-        if self._matches is not None or self._size + size > PAGE_SIZE or self.count + len(records) > self._most:
-            return False
+        ends = list(accumulate(map(len, payloads), initial=self._size))
+        if ends[-1] > PAGE_SIZE:
+            fitting = max(bisect_right(ends, PAGE_SIZE) - 1, 0)
+            records, payloads, ends = records[:fitting], payloads[:fitting], ends[: fitting + 1]
         try:
             packed = [split_taken(payload)[1] for payload in payloads]
             doubtful = [one for one, payload in zip(packed, payloads, strict=True) if payload[-1] == NIL]
             if {record.kind for record in records} - {TAKEN} or None in [unpack(one).seq for one in doubtful]:
-                return False
+                return 0
         except UNREADABLE:
-            return False
+            return 0
         self._packed += packed
         self._positions += [record.position for record in records]
         self._times += [record.time for record in records]
-        self._size += size
-        return True
+        self._size = ends[-1]
+        return len(records)
 
     def put(self, record: Stored) -> bool:
         """Take in a client and an event, packed, if it is wanted; False where there is no room for it."""

@@ -32,6 +32,9 @@ from vestnik.spark.staging import (
 POSITIONS: Final = 250_000
 """Of a journal that one task reads."""
 
+QUARANTINE: Final = "_quarantine"
+"""The folder, beside what was matched, of what could not be read."""
+
 
 class Unreadable:
     """All that could not be read; the first of each kind are said on standard error."""

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from vestnik.cli.inputs import Refused, check_one_standard_input, shown_name
-from vestnik.cli.pipeline.inputs import Unreadable, event_table, stage_subscriptions
+from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, event_table, stage_subscriptions
+from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.match import Subscriptions, compile_subscriptions, match, unreadable
 from vestnik.spark.session import session
 from vestnik.spark.staging import rows_in, write_quarantine
 
 SOME_NOT = 1
-QUARANTINE = "_quarantine"
 
 
 @click.command(
@@ -44,8 +44,7 @@ def command(
         raise Refused("--counts or --lists, not both")
     check_one_standard_input(subscriptions, events)
     folder = Path(out)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{out} is there already; name a folder that is new or empty")
+    check_new(folder)
     unread = Unreadable()
     result = "counts" if counts else "lists" if lists else "pairs"
     with tempfile.TemporaryDirectory(prefix="vestnik-match-") as work:
@@ -56,7 +55,8 @@ def command(
             wanted = _compiled(spark, Path(work) / "subscriptions.parquet", subscriptions, lines, unread)
             with task_progress(spark, "reading events"):
                 rows = table.read(spark)
-            _match(rows, wanted, None if table.made else events, folder, result, unread)
+            with written_whole(folder) as new:
+                _match(rows, wanted, None if table.made else events, new, result, unread)
         finally:
             spark.stop()
     _report(unread, folder, result)

@@ -13,10 +13,11 @@ import msgspec
 
 from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
-from vestnik.cli.pipeline.inputs import Unreadable, stage_subscriptions
+from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.session import session
 from vestnik.spark.shards import compile_subscriptions
+from vestnik.spark.staging import write_quarantine
 from vestnik.spark.whole import Performance, Plan, Stage, Whole, read_plan, render
 
 REPORT = "report.html"
@@ -66,8 +67,9 @@ def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage
         if plan.match is not None:
             with tempfile.TemporaryDirectory(prefix="vestnik-run-") as work:
                 path = Path(work) / "subscriptions.parquet"
-                stage_subscriptions(plan.match.subscriptions, path, unread)
-                _match(doing, spark.read.parquet(str(path)), plan.match.subscriptions, unread)
+                lines = stage_subscriptions(plan.match.subscriptions, path, unread)
+                _match(doing, spark.read.parquet(str(path)), plan.match.subscriptions, lines, unread)
+                write_quarantine(folder / "match" / QUARANTINE, unread.rows)
         doing.derive()
         if plan.verify is not None:
             doing.verify(plan.verify)
@@ -76,12 +78,14 @@ def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage
         spark.stop()
 
 
-def _match(doing: Performance, subscriptions: Any, name: str, unread: Unreadable) -> None:
-    compiled = compile_subscriptions(subscriptions)
-    lines = len(unread.rows)
+def _match(doing: Performance, texts: Any, name: str, lines: dict[str, int], unread: Unreadable) -> None:
+    no_subscriptions = len(unread.rows)
+    with task_progress(texts.sparkSession, "compiling subscriptions"):
+        compiled = compile_subscriptions(texts)
     for one in compiled.rejected:
-        unread.add("subscription", name, f"{one.id}: {one.reason}")
-    doing.match(compiled, subscriptions, lines)
+        place = f"{name}:{lines.get(one.id or '', 0)}"
+        unread.add("subscription", place, f"{one.id}: {one.reason}", (one.filter or "").encode())
+    doing.match(compiled, texts, no_subscriptions)
 
 
 def _replace(out: Path, new: Path) -> None:

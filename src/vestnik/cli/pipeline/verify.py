@@ -11,6 +11,7 @@ import click
 from vestnik.cli.check import counterexample, held_to, say_cut, say_doubts, summary
 from vestnik.cli.events import printable
 from vestnik.cli.inputs import Refused, opened
+from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.spark.session import session
 from vestnik.spark.slices import Run, runs
@@ -40,8 +41,8 @@ def command(
             raise Refused("standard input can be read only once; name a file")
         opened(trace).__enter__().close()
     folder = None if out is None else Path(out)
-    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{out} is there already; name a folder that is new or empty")
+    if folder is not None:
+        check_new(folder)
     spark = session(master, "vestnik verify")
     try:
         is_wrong = _verify(spark, traces, folder, demands)
@@ -67,8 +68,9 @@ def _verify(spark: Any, traces: Sequence[str], out: Path | None, demands: dict[s
         _echo_latency(tables["latency"].where("scope != 'client'").orderBy("scope", "name").collect())
         _echo_useless(tables["useless"].orderBy("sender", "receiver").collect())
     if out is not None:
-        for name, table in {"violations": wrong, **tables}.items():
-            table.write.parquet(str(out / name))
+        with written_whole(out) as new:
+            for name, table in {"violations": wrong, **tables}.items():
+                table.write.parquet(str(new / name))
     reader = Reader()
     life = (reader.read(line[-1]) for line in run.life)
     say_doubts(life, rules, settling=demands["settling"], has_settled=bool(run.counts.get("Settled")))

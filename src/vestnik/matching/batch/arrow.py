@@ -35,7 +35,6 @@ from vestnik.matching.batch.columns import (
     Columns,
     Place,
     Strings,
-    ValueColumns,
     ranked,
     strings_of,
     value_elements,
@@ -103,6 +102,31 @@ class ArrowColumns:
         return self._resolved[path]
 
 
+class WithData:
+    """Columns of the envelope, and those below data."""
+
+    def __init__(self, envelope: Columns, data: Columns) -> None:
+        self._envelope, self._data = envelope, data
+
+    def __len__(self) -> int:
+        return len(self._envelope)
+
+    def _at(self, path: Path) -> Columns:
+        return self._data if path[0] == DATA else self._envelope
+
+    def ranks(self, path: Path, line: Line, first: int, last: int) -> Ranks:
+        return self._at(path).ranks(path, line, first, last)
+
+    def strings(self, path: Path, first: int, last: int) -> Strings:
+        return self._at(path).strings(path, first, last)
+
+    def elements(self, path: Path, first: int, last: int) -> tuple[NDArray[np.int64], Columns]:
+        return self._at(path).elements(path, first, last)
+
+    def value(self, path: Path, event: int) -> Any:
+        return self._at(path).value(path, event)
+
+
 class ElementColumns(ArrowColumns):
     """Elements of lists. An element, at the empty path, cannot be missing: it is null."""
 
@@ -115,9 +139,7 @@ class ElementColumns(ArrowColumns):
         return value if path else as_element(value)
 
 
-def arrow_columns(
-    batch: pa.RecordBatch, layout: str, before: int = 0, reader: DocumentReader | None = None
-) -> ArrowColumns:
+def arrow_columns(batch: pa.RecordBatch, layout: str, before: int = 0, reader: DocumentReader | None = None) -> Columns:
     """The columns of `batch`, which `before` rows come before.
 
     `layout` says whether its columns are those of events or of their data. With a `reader` for data alone, only the
@@ -135,12 +157,9 @@ def arrow_columns(
     def documents() -> list[Any]:
         return read_rows(column(DATA), read_document, place)
 
-    @cache
-    def texts() -> ValueColumns | None:
-        data = column(DATA)
-        if reader is None or data is None or not is_text(data.type) or data.null_count:
-            return None
-        return reader.read_rows(data.cast(pa.large_binary()).to_pylist(), place)
+    def texts() -> Columns | None:
+        data = column(DATA) if layout == "event" and reader is not None and reader.reads_data else None
+        return reader.read_column(data, place) if reader and data is not None and is_text(data.type) else None
 
     def envelope(name: str) -> pa.Array | list[Any] | None:
         found = column(name) if layout == "event" else None
@@ -155,13 +174,13 @@ def arrow_columns(
             return _below(column(path[1]), path[2:], place)
         data = column(DATA)
         if data is not None and is_encoded(data.type):
-            read = texts()
-            return _walked(documents(), path[1:]) if read is None else list(read.column(path))
+            return _walked(documents(), path[1:])
         if data is not None and not _holds_names(data.type):
             raise InvalidEvent(f"must be a struct, a map, JSON text or msgpack, not a column of {data.type}", DATA)
         return _below(data, path[1:], place)
 
-    return ArrowColumns(batch.num_rows, resolve, place)
+    every, data = ArrowColumns(batch.num_rows, resolve, place), texts()
+    return every if data is None else WithData(every, data)
 
 
 @contextmanager

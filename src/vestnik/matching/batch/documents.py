@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 
 from vestnik.errors import InvalidEvent
@@ -23,9 +24,11 @@ from vestnik.matching.batch.columns import (
     DEFAULT_SOURCE,
     UNREADABLE,
     WRONG_LAYOUT,
+    Columns,
     Place,
     ValueColumns,
 )
+from vestnik.matching.batch.scanned import Scanner
 from vestnik.model.frozen import kind_name
 from vestnik.model.spaces import DATA, Path, walk
 from vestnik.model.strict_json import is_object_a_line
@@ -46,7 +49,8 @@ class DocumentReader:
 
     def __init__(self, paths: Iterable[Path], layout: str) -> None:
         self._flat = layout == "flat"
-        wanted = [path for path in paths if not self._flat or path[0] == DATA]
+        self.paths = list(paths)
+        wanted = [path for path in self.paths if not self._flat or path[0] == DATA]
         self._shape = _Shape([inside for path in wanted for inside in self._in_document(path)])
         self._decoder = msgspec.json.Decoder(self._shape.struct)
 
@@ -60,6 +64,13 @@ class DocumentReader:
             yield self._columns(documents, partial(_line_of, text, before))
             before += text.count(b"\n")
 
+    def read_column(self, data: pa.Array, place: Place) -> Columns | None:
+        """The columns of a text column of documents that are data alone; None as for `read_rows`, or for a null."""
+        if data.null_count:
+            return None
+        found = self._scanner.read(data, place)
+        return self.read_rows(data.cast(pa.large_binary()).to_pylist(), place) if found is None else found
+
     def read_rows(self, rows: Sequence[bytes], place: Place) -> ValueColumns | None:
         """The columns of documents, a row each; None where some row is no object in one line, or cannot be read."""
         text = b"\n".join(rows)
@@ -70,6 +81,14 @@ class DocumentReader:
             return None
         aligned = len(documents) == len(rows) and is_object_a_line(text, len(rows))
         return self._columns(documents, place) if aligned else None
+
+    @cached_property
+    def _scanner(self) -> Scanner:
+        return Scanner(self.paths)
+
+    @property
+    def reads_data(self) -> bool:
+        return any(path[0] == DATA for path in self.paths)
 
     def _columns(self, documents: list[Any], place: Place) -> ValueColumns:
         levels: dict[Path, Sequence[Any]] = {(): documents}

@@ -26,6 +26,8 @@ BAR = "#1f5f9f"
 DAY = 86_400.0
 SHOWN = 15
 """Bars of a figure."""
+LONGEST = 40
+"""Letters of a name in a figure."""
 PANELS = 4
 """Keys whose candles are drawn."""
 
@@ -101,19 +103,28 @@ def _drawn(title: str, draw: Callable[[Axes], None]) -> str:
 
 
 def _lines(panel: Axes, rows: list[Row]) -> None:
-    for type in dict.fromkeys(row["type"] for row in rows):
+    types = list(dict.fromkeys(row["type"] for row in rows))
+    lines = []
+    for type in types:
         own = [row for row in rows if row["type"] == type]
         days = [row["at"] / DAY for row in own]
-        panel.plot(days, [row["events"] for row in own], ".-", label=type)
+        lines += panel.plot(days, [row["events"] for row in own], ".-")
     panel.xaxis_date()
     panel.set(ylabel="events", ylim=(0, None))
-    panel.legend(fontsize=8, frameon=False)
+    panel.legend(lines, list(map(_short, types)), fontsize=8, frameon=False)
 
 
 def _bars(panel: Axes, rows: list[Row]) -> None:
     shown = rows[:SHOWN][::-1]
-    panel.barh([row["subscription"] for row in shown], [row["events"] for row in shown], color=BAR)
+    panel.barh(range(len(shown)), [row["events"] for row in shown], color=BAR)
+    panel.set_yticks(range(len(shown)), [_short(row["subscription"]) for row in shown])
     panel.set(xlabel="events")
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for a figure beside it."""
+    line = " ".join(name.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
 def _candles(panel: Axes, rows: list[Row]) -> None:
@@ -136,7 +147,9 @@ def _latency(panel: Axes, rows: list[Row]) -> None:
     for number, rank in enumerate(ranks):
         places = [place + (number - 1.5) * 0.2 for place in range(len(shown))]
         panel.bar(places, [row[rank] for row in shown], 0.18, label=rank)
-    panel.set_xticks(range(len(shown)), [row["name"] or "all" for row in shown])
-    least = min([row["p50"] for row in shown if row["p50"] > 0], default=1.0)
-    panel.set(ylabel="seconds", yscale="log", ylim=(10 ** floor(log10(least)), None))
+    panel.set_xticks(range(len(shown)), [_short(row["name"]) or "all" for row in shown])
+    panel.set(ylabel="seconds")
+    above = [row[rank] for row in shown for rank in ranks if row[rank] > 0]
+    if above:  # clocks that do not agree have some below
+        panel.set(yscale="log", ylim=(10 ** floor(log10(min(above))), None))
     panel.legend(fontsize=8, frameon=False)

@@ -34,7 +34,10 @@ def types(events: DataFrame) -> list[Row]:
 
 
 def over_time(events: DataFrame) -> list[Row]:
-    """How many events of the types of which there is most come in each of some stretches of time, `at` in seconds."""
+    """How many events of the types of which there is most come in each of some stretches of time, `at` in seconds.
+
+    There is a row for each, whether events come or not.
+    """
     times = events.selectExpr("type", f"unix_micros({AT}) AS at")
     first, last = times.selectExpr("min(at)", "max(at)").first() or (None, None)
     if first is None:
@@ -43,8 +46,12 @@ def over_time(events: DataFrame) -> list[Row]:
     most = times.groupBy("type").count().orderBy("count", ascending=False).limit(FEW)
     stretches = times.selectExpr("type", f"(at - {first}) DIV {width} AS stretch")
     counted = stretches.join(most.select("type"), "type").groupBy("type", "stretch").count()
-    found = counted.selectExpr("type", f"({first} + stretch * {width}) / 1e6D AS at", "count AS events")
-    return rows(found.orderBy("at", "type"), FEW * (MOMENTS + 1))
+    found = {(row["stretch"], row["type"]): row["count"] for row in rows(counted, FEW * (MOMENTS + 1))}
+    return [
+        {"type": type, "at": (first + stretch * width) / 1e6, "events": found.get((stretch, type), 0)}
+        for stretch in range((last - first) // width + 1)
+        for type in sorted({type for _, type in found})
+    ]
 
 
 def top(pairs: DataFrame, subscriptions: DataFrame) -> list[Row]:

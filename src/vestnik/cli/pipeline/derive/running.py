@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec import json
 
 from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.outputs import echo_json
+from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.client.sync import connect_sync
 from vestnik.errors import WrongValue
@@ -126,13 +127,8 @@ class Asked:
             with connect_sync(self.to, timeout=PATIENCE):
                 pass
         goes_on = self.checkpoint is not None and (self.checkpoint / DERIVATION).exists()
-        if (
-            self.out is not None
-            and not goes_on
-            and self.out.exists()
-            and (not self.out.is_dir() or any(self.out.iterdir()))
-        ):
-            raise Refused(f"{self.out} is there already; name a folder that is new or empty")
+        if self.out is not None and not goes_on:
+            check_new(self.out)
 
 
 def check_paths(**paths: str | None) -> None:
@@ -155,7 +151,6 @@ def check_durations(least: int, **durations: str) -> None:
 
 def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str, Any]) -> None:
     """Derive, and say how much was."""
-    target = Target(url=asked.to, folder=asked.out)
     of = "" if asked.filter_ is None else str(parsed(asked.filter_))
     how = partial(how, watermark=asked.watermark, source=asked.source, of=of)
     if asked.checkpoint is not None:
@@ -167,13 +162,16 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
         if asked.checkpoint is not None:
             events = _events(spark.readStream, asked)
             with _until_stopped() as stopping:
+                target = Target(url=asked.to, folder=asked.out)
                 totals = derive_stream(events, how, target, asked.checkpoint, stopping, follow=asked.follow)
         else:
             events = lake_events(spark, asked.lake) if asked.lake else _events(spark.read, asked)
             if asked.lake and asked.filter_:
                 events = wanted(events, asked.filter_)
-            with task_progress(spark, "deriving"):
-                totals = derive_table(events, partial(how, early=asked.early), target, asked.source)
+            with nullcontext() if asked.out is None else written_whole(asked.out) as new:
+                target = Target(url=asked.to, folder=new)
+                with task_progress(spark, "deriving"):
+                    totals = derive_table(events, partial(how, early=asked.early), target, asked.source)
     finally:
         spark.stop()
     _report(totals, what, asked)
