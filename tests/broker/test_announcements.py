@@ -101,7 +101,7 @@ def test_nothing_is_told_where_nobody_asks() -> None:
 
 
 def test_who_changes_to_announcements_misses_none_that_comes_while_it_is_told_what_is_open() -> None:
-    world = World(announces=True)
+    world = World(announces=True, neighbours=())
     of_dear = Filter.parse("type IS vestnik AND OVERLAPS(filter, 'price > 95')")
     world.tell("c", Subscribe("cheap", CHEAP, afresh=7))
     (read,) = _reads(world.tell("d", Subscribe("told", of_dear, afresh=1)))

@@ -7,8 +7,9 @@ import pytest
 from broker.test_core import CHEAP, DEAR, World, quote
 from vestnik import Event, Filter
 from vestnik.broker import behind, catching, clients
-from vestnik.broker.effects import Drained, Effect, Full, LinkDown, Past, Read, Send, Tick
+from vestnik.broker.effects import Drained, Effect, Full, LinkDown, LinkUp, Past, Read, Send, Tick
 from vestnik.wire.messages import (
+    Accepted,
     Addressed,
     Ask,
     Forward,
@@ -62,7 +63,7 @@ def has(world: World, number: int) -> list[Effect]:
 
 
 def test_as_much_is_sent_as_the_client_has_room_for() -> None:
-    world = World()
+    world = World(neighbours=())
     read = begun(world)
     effects = world.tell("b", Past(read, Recalled(1, took(1, 2, 3, 4, 5), 5, 9)))
     assert ids(effects) == ["b-1", "b-2", "b-3"] and Send("c", Last(((7, 4),))) in effects
@@ -78,7 +79,7 @@ def test_as_much_is_sent_as_the_client_has_room_for() -> None:
 
 
 def test_who_does_not_take_what_is_sent_is_told_when_it_does_that_there_is_more() -> None:
-    world = World()
+    world = World(neighbours=())
     read = begun(world)
     world.tell("b", Full("c"))
     assert ids(world.tell("b", Past(read, Recalled(1, took(1, 2, 3, 4), 4, 4)))) == []
@@ -88,8 +89,9 @@ def test_who_does_not_take_what_is_sent_is_told_when_it_does_that_there_is_more(
 
 @pytest.mark.parametrize("replay", [ALL, Replay(last=9)], ids=["all", "last"])
 def test_what_comes_meanwhile_and_is_too_much_is_recalled(replay: Replay) -> None:
-    world = World()
+    world = World(neighbours=())
     read = begun(world, replay)
+    world.tell("b", LinkUp("u"))
     world.tell("u", Reach((("u", 0),)))
     assert ids(world.tell("u", Forward((old(1, "u"),)))) == [], "u was not asked: what it took cannot be recalled"
     for seq in range(3, 9):
@@ -109,7 +111,7 @@ def test_what_comes_meanwhile_and_is_too_much_is_recalled(replay: Replay) -> Non
 
 
 def test_a_broker_that_vanishes_is_asked_for_the_rest_when_it_is_back() -> None:
-    world = World()
+    world = World(neighbours=("u",))
     world.tell("u", Reach((("u", 2),)))
     effects = world.tell("c", Subscribe("s", CHEAP, keep=2, afresh=7, replay=ALL))
     (read,) = reads(effects)
@@ -129,7 +131,7 @@ def test_a_broker_that_vanishes_is_asked_for_the_rest_when_it_is_back() -> None:
 
 
 def test_who_wants_it_no_more_is_forgotten() -> None:
-    world = World()
+    world = World(neighbours=())
     read = begun(world)
     effects = world.tell("b", Past(read, Recalled(1, took(*range(1, 5)), 4, 9)))
     (more,) = reads(effects)
@@ -148,7 +150,7 @@ def effect(seq: int, *causes: Event, price: float = 95) -> Event:
 
 
 def test_an_effect_waits_for_a_cause_that_waits_for_the_past_of_another_subscription() -> None:
-    world = World()
+    world = World(neighbours=())
     world.tell("c", Subscribe("live", DEAR, afresh=8))
     read = begun(world)
     assert ids(world.tell("u", Forward((old(1, "u"),)))) == []
@@ -161,7 +163,7 @@ def test_an_effect_waits_for_a_cause_that_waits_for_the_past_of_another_subscrip
 
 
 def test_effects_come_when_the_subscription_that_they_wait_for_is_over() -> None:
-    world = World()
+    world = World(neighbours=())
     world.tell("c", Subscribe("live", DEAR, afresh=8))
     begun(world)
     world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")))))
@@ -169,7 +171,7 @@ def test_effects_come_when_the_subscription_that_they_wait_for_is_over() -> None
 
 
 def test_what_waited_for_one_subscription_may_be_an_effect_of_what_waits_for_another() -> None:
-    world = World()
+    world = World(neighbours=())
     read = begun(world)
     (other,) = reads(world.tell("c", Subscribe("other", DEAR, afresh=8, replay=ALL)))
     cause = effect(1, price=5)
@@ -179,7 +181,7 @@ def test_what_waited_for_one_subscription_may_be_an_effect_of_what_waits_for_ano
 
 
 def test_what_waits_for_several_comes_in_order_when_all_are_there() -> None:
-    world = World()
+    world = World(neighbours=())
     wanted = {"a": Filter.parse("price = 1"), "b": Filter.parse("price = 2"), "c": Filter.parse("price = 3")}
     asked = {}
     for epoch, (name, one) in enumerate(wanted.items()):
@@ -193,8 +195,49 @@ def test_what_waits_for_several_comes_in_order_when_all_are_there() -> None:
 
 def test_effects_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(behind, "MOST", 2)
-    world = World()
+    world = World(neighbours=())
     world.tell("c", Subscribe("live", DEAR, afresh=8))
     begun(world)
     world.tell("u", Forward((old(1, "u"), effect(1, old(1, "u")), effect(2))))
     assert ids(world.tell("u", Forward((effect(3),)))) == ["x-1", "x-2", "x-3"]
+
+
+# --- neighbours that have not said who is behind them ---
+
+
+def recalled(effects: list[Effect]) -> dict[str, int]:
+    """The brokers of which something is recalled, and the number by which it is."""
+    sent = [effect.message for effect in effects if isinstance(effect, Send)]
+    return {m.to: m.body.number for m in sent if isinstance(m, Addressed) and isinstance(m.body, Recall)}
+
+
+def test_who_is_behind_a_new_link_is_asked_when_that_is_known() -> None:
+    world = World(neighbours=("u",))
+    read = begun(world)
+    assert ids(world.tell("b", Past(read, Recalled(read.recall.number, took(1), 1, 1)))) == [], "not without theirs"
+    asked = recalled(world.tell("u", Reach((("u", 0), ("w", 0)))))
+    assert asked.keys() == {"u", "w"}
+    assert ids(world.tell("u", Addressed("b", "u", Recalled(asked["u"], (), 0, 0)))) == []
+    found = world.tell("u", Addressed("b", "w", Recalled(asked["w"], took(2, broker="w"), 2, 2)))
+    assert ids(found) == ["b-1", "w-2"]
+
+
+def test_it_is_settled_when_they_know_it_too() -> None:
+    world = World(neighbours=("u",))
+    effects = world.tell("c", Subscribe("s", CHEAP, afresh=7, settled=True, request=3))
+    (read,) = reads(effects)
+
+    def accepted(effects: list[Effect]) -> bool:
+        return any(isinstance(e, Send) and isinstance(e.message, Accepted) and e.message.request == 3 for e in effects)
+
+    assert not accepted(effects)
+    assert not accepted(world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0))))
+    asked = recalled(world.tell("u", Reach((("u", 0),))))
+    assert accepted(world.tell("u", Addressed("b", "u", Recalled(asked["u"], (), 0, 0))))
+
+
+def test_a_link_that_is_gone_before_is_said_to_be_missing() -> None:
+    world = World(neighbours=("u",))
+    read = begun(world)
+    world.tell("b", Past(read, Recalled(read.recall.number, took(1), 1, 1)))
+    assert ids(world.tell("b", LinkDown("u"))) == ["u: it cannot be reached", "b-1"]

@@ -11,7 +11,7 @@ them there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from vestnik.broker.amends import Amends
@@ -92,9 +92,13 @@ class CatchUp:
             return []
         return self._replays.begin(source, wanted, Replaying(EVERYTHING, told=before), EVERYTHING)
 
-    def appeared(self, brokers: Iterable[NodeId]) -> list[Effect]:
+    def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
+        """A link is gone; who was behind it may not be known."""
+        return self._replays.parted(neighbour, now)
+
+    def appeared(self, brokers: Collection[NodeId]) -> list[Effect]:
         """Brokers are within reach that were not."""
-        effects: list[Effect] = []
+        effects = self._replays.met(brokers)
         for broker in sorted(brokers):
             found = self._handover.subscriptions()
             lacking = [source for source, subscription in found if broker in subscription.lacks]

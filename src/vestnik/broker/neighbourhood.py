@@ -54,7 +54,8 @@ class Neighbourhood:
         self._router.disconnect(message.neighbour)
         self._surroundings.parted(message.neighbour)
         after = self._surroundings.positions
-        return [*self._tell(now), *self._report(self._surroundings.neighbours()), *self._compare(before, after, now)]
+        told = [*self._tell(now), *self._report(self._surroundings.neighbours()), *self._compare(before, after, now)]
+        return told + self._catch_up.parted(message.neighbour, now)
 
     def reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
         before = self._surroundings.positions

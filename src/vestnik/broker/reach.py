@@ -63,5 +63,14 @@ class Surroundings:
         """What to tell a neighbour."""
         return Reach(tuple(sorted(self._positions(without=to).items())))
 
+    @property
+    def unmet(self) -> list[NodeId]:
+        """The neighbours that have not said yet who is behind them."""
+        return [near for near, far in self._behind.items() if not far]
+
+    def behind(self, neighbour: NodeId) -> list[NodeId]:
+        """The brokers on a neighbour's side, with itself."""
+        return sorted(self._behind[neighbour])
+
     def neighbours(self, but: NodeId | None = None) -> list[NodeId]:
         return [near for near in self._behind if near != but]

@@ -55,6 +55,7 @@ class Recalls:
         self._numbers = count(first)
         self._asked: dict[int, Asked] = {}
         self._held: dict[int, Asked] = {}
+        self._expected: dict[int, Asked] = {}
         self._since: dict[tuple[int, Asked], float] = {}  # when what is asked was first seen to be unanswered
 
     def get(self, number: int) -> Asked | None:
@@ -73,6 +74,18 @@ class Recalls:
         recall = structs.replace(recall, number=number)
         self._asked[number] = Asked(broker, recall, frozenset(askers), frozenset(epochs), replays)
         return number, self.send(broker, recall)
+
+    def expect(self, neighbour: NodeId, recall: Recall, askers: Iterable[Asker], epochs: Iterable[int]) -> int:
+        """Something is to be recalled of all behind a neighbour, when that has said who they are; the number of it."""
+        number = next(self._numbers)
+        self._expected[number] = Asked(neighbour, recall, frozenset(askers), frozenset(epochs), True)
+        return number
+
+    def no_longer_expect(self, neighbours: Collection[NodeId]) -> dict[int, Asked]:
+        """What was to be recalled of all behind these neighbours."""
+        found = {number: asked for number, asked in self._expected.items() if asked.broker in neighbours}
+        self._expected = {number: asked for number, asked in self._expected.items() if number not in found}
+        return found
 
     def send(self, broker: NodeId, recall: Recall) -> list[Effect]:
         if broker == self.name:

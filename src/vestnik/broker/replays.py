@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -62,17 +62,42 @@ class Replays:
         return iter(self._errands)
 
     def _ask_all(self, asker: Asker, recall: Recall) -> list[Effect]:
+        """Ask all brokers within reach, and those that will be once a neighbour has said who is behind it."""
+        replaying, epochs = self._replaying(asker), self._epochs(asker)
+        if replaying is not None:
+            unmet = self._surroundings.unmet
+            replaying.waiting |= {self._recalls.expect(near, recall, [asker], epochs) for near in unmet}
         within_reach = sorted(self._surroundings.positions)
         return [effect for broker in within_reach for effect in self._ask(broker, recall, asker)]
 
+    def met(self, neighbours: Collection[NodeId]) -> list[Effect]:
+        """Neighbours have said who is behind them: ask these what is to be asked of all."""
+        effects: list[Effect] = []
+        for number, asked in self._recalls.no_longer_expect(neighbours).items():
+            for asker, replaying in list(self._awaiting(number, asked)):
+                replaying.waiting.discard(number)
+                for broker in self._surroundings.behind(asked.broker):
+                    effects += self._ask(broker, asked.recall, asker)
+        return effects
+
+    def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
+        """A neighbour is gone. Where it has not said who was behind it, what these would have sent is lost."""
+        effects: list[Effect] = []
+        for number, asked in self._recalls.no_longer_expect([neighbour]).items():
+            effects += self.lose(number, asked, now, but=())
+        return effects
+
     def _ask(self, broker: NodeId, recall: Recall, asker: Asker) -> list[Effect]:
-        subscription, replaying = self._handover.subscription(asker), self._replaying(asker)
-        epochs = [] if subscription is None else [subscription.epoch]
-        number, effects = self._recalls.ask(broker, recall, [asker], epochs, replays=True)
+        replaying = self._replaying(asker)
+        number, effects = self._recalls.ask(broker, recall, [asker], self._epochs(asker), replays=True)
         if replaying is not None:
             replaying.waiting.add(number)
             replaying.asked.add(broker)
         return effects
+
+    def _epochs(self, asker: Asker) -> list[int]:
+        subscription = self._handover.subscription(asker)
+        return [] if subscription is None else [subscription.epoch]
 
     # --- answers ---
 
