@@ -80,7 +80,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("vestnik.cli.pipeline.run.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
 
     def run(plan: Path, *options: str) -> Result:
         return CliRunner().invoke(main, ["pipeline", "run", str(plan), *options])
@@ -195,7 +195,7 @@ def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
         (('what = "candles"', 'what = "kandles"'), "kandles"),
         (('"s.jsonl"', '"t.jsonl"'), "there is no file"),
         (('out = "out"', 'out = "lake/out"'), "lake and out are folders apart"),
-        (('out = "out"', 'out = "b1"'), "b1 is there already, and no report"),
+        (('out = "out"', 'out = "b1"'), "b1 is there already, and was not made by this command"),
         (("[verify]", "[verify"), "at the end of a table declaration"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
@@ -203,7 +203,7 @@ def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
 def test_a_plan_that_is_none_is_refused_before_spark_starts(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], reason: str
 ) -> None:
-    monkeypatch.setattr("vestnik.cli.pipeline.run.session", None)
+    monkeypatch.setattr("vestnik.cli.running.session", None)
     plan = recorded / "wrong.toml"
     plan.write_text(PLAN.replace(*change, 1))
     done = CliRunner().invoke(main, ["pipeline", "run", str(plan)])

@@ -22,6 +22,8 @@ from typing import Final, NamedTuple
 
 from vestnik.spark.java import Java
 
+PUSHES: Final = "PYSPARK_VESTNIK_PUSHES"
+"""In the environment of a Java whose sessions let a data source filter; those of plain PySpark do not."""
 DUMP_WITHIN: Final = 60.0
 """Seconds after which a Java that writes an archive is given up."""
 STALE: Final = 3600.0

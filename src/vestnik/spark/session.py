@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vestnik.errors import MissingExtra, WrongValue
 from vestnik.spark.java import find_java
-from vestnik.spark.launch import DUMP_WITHIN, Launch, cache_folder, keep, prepare
+from vestnik.spark.launch import DUMP_WITHIN, PUSHES, Launch, cache_folder, keep, prepare
 from vestnik.spark.shipping import STANDALONE, check_master, ship
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def _of_java(launch: Launch, *, is_here: bool) -> dict[str, str]:
     return {
         "JAVA_HOME": str(launch.home),
         "PATH": os.pathsep.join([path for path in (os.environ.get("PATH"), os.defpath) if path]),  # Spark calls bash
+        PUSHES: "1",
         "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable",
         **({"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", LOOPBACK)} if is_here else {}),
     }

@@ -108,14 +108,11 @@ def _pool(master: str | None, jobs: int | None) -> Iterator[Pool]:
     if master is None:
         yield Cores(jobs or os.cpu_count() or 1)
         return
-    from vestnik.spark.session import session
+    from vestnik.cli.running import running
     from vestnik.spark.sweep import Sweep
 
-    spark = session(master, "vestnik lab")
-    try:
+    with running(master, "vestnik lab") as spark:
         yield Sweep(spark)
-    finally:
-        spark.stop()
 
 
 def _run(experiment: Experiment, full: bool, bench: Bench, as_json: bool) -> None:

@@ -22,12 +22,9 @@ def command(lake: Path, master: str | None) -> None:
     if master is None:
         before, after = compact(lake)
     else:
+        from vestnik.cli.running import running
         from vestnik.spark.ingest import on
-        from vestnik.spark.session import session
 
-        spark = session(master, "vestnik compact")
-        try:
+        with running(master, "vestnik compact") as spark:
             before, after = compact(lake, on(spark))
-        finally:
-            spark.stop()
     click.echo(f"{before:,} files have become {after:,}" if after < before else f"{after:,} files, none too small")

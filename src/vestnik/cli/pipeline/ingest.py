@@ -8,6 +8,7 @@ import click
 
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.progress import share_progress
+from vestnik.cli.running import running
 
 
 @click.command("ingest", epilog="Exit codes: 0 done; 2 a journal or the lake cannot be read.")
@@ -37,15 +38,10 @@ def command(journals: tuple[str, ...], lake: Path, types: Path | None, master: s
     """
     from vestnik.lake.declared import read_declared
     from vestnik.spark.ingest import ingest
-    from vestnik.spark.session import session
 
     declared = None if types is None else read_declared(types)
-    spark = session(master, "vestnik ingest")
-    try:
-        with share_progress("ingest") as say:
-            done = ingest(spark, journals, lake, declared=declared, say=say)
-    finally:
-        spark.stop()
+    with running(master, "vestnik ingest") as spark, share_progress("ingest") as say:
+        done = ingest(spark, journals, lake, declared=declared, say=say)
     if as_json:
         echo_json(
             {"events": done.events, "again": done.again, "quarantined": done.quarantined, "version": done.version}

@@ -12,8 +12,8 @@ from vestnik.cli.inputs import Refused, check_one_standard_input, shown_name
 from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, event_table, stage_subscriptions
 from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
+from vestnik.cli.running import running
 from vestnik.spark.match import Subscriptions, compile_subscriptions, match, unreadable
-from vestnik.spark.session import session
 from vestnik.spark.staging import rows_in, write_quarantine
 
 SOME_NOT = 1
@@ -50,15 +50,12 @@ def command(
     with tempfile.TemporaryDirectory(prefix="vestnik-match-") as work:
         lines = stage_subscriptions(subscriptions, Path(work) / "subscriptions.parquet", unread)
         table = event_table(events, Path(work) / "events", unread)
-        spark = session(master, "vestnik match")
-        try:
+        with running(master, "vestnik match") as spark:
             wanted = _compiled(spark, Path(work) / "subscriptions.parquet", subscriptions, lines, unread)
             with task_progress(spark, "reading events"):
                 rows = table.read(spark)
             with written_whole(folder) as new:
                 _match(rows, wanted, None if table.made else events, new, result, unread)
-        finally:
-            spark.stop()
     _report(unread, folder, result)
     ctx.exit(SOME_NOT if unread.rows else 0)
 

@@ -15,12 +15,14 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
-from vestnik.spark.session import session
+from vestnik.cli.running import running
 from vestnik.spark.shards import compile_subscriptions
 from vestnik.spark.staging import write_quarantine
 from vestnik.spark.whole import Performance, Plan, Stage, Whole, read_plan, render
 
 REPORT = "report.html"
+MARK = ".vestnik-run"
+"""In a folder that this command may replace."""
 NOT_RIGHT = 1
 
 
@@ -40,13 +42,14 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
     """
     plan = read_plan(config)
     out = Path(plan.out)
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / REPORT).is_file())):
-        raise Refused(f"{out} is there already, and no report; name a folder that is new or empty")
-    new = out.with_name(f".{out.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARK).is_file())):
+        raise Refused(f"{out} is there already, and was not made by this command; name a folder that is new or empty")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    new.chmod(0o755)
     try:
         whole = _perform(plan, new, master, (lambda stage: None) if as_json else _print_stage)
+        (new / MARK).touch()
         (new / REPORT).write_text(render(whole, f"What {config.name} found"), encoding="utf-8")
         _replace(out, new)
     finally:
@@ -60,8 +63,7 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
 
 def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage], None]) -> Whole:
     unread = Unreadable()
-    spark = session(master, "vestnik run")
-    try:
+    with running(master, "vestnik run") as spark:
         doing = Performance(spark, plan, folder, lambda stage: task_progress(spark, stage), told)
         doing.take_in()
         if plan.match is not None:
@@ -74,8 +76,6 @@ def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage
         if plan.verify is not None:
             doing.verify(plan.verify)
         return doing.whole
-    finally:
-        spark.stop()
 
 
 def _match(doing: Performance, texts: Any, name: str, lines: dict[str, int], unread: Unreadable) -> None:
@@ -89,11 +89,16 @@ def _match(doing: Performance, texts: Any, name: str, lines: dict[str, int], unr
 
 
 def _replace(out: Path, new: Path) -> None:
-    old = out.with_name(f".{out.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+    """Put the new folder in the place of the old one; where that does not go, the old one is there again."""
+    old = new.with_name(f"{new.name}.old")
     if out.exists():
         out.rename(old)
-    new.rename(out)
+    try:
+        new.rename(out)
+    except BaseException:
+        if old.exists():
+            old.rename(out)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -13,7 +13,7 @@ from vestnik.cli.events import printable
 from vestnik.cli.inputs import Refused, opened
 from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
-from vestnik.spark.session import session
+from vestnik.cli.running import running
 from vestnik.spark.slices import Run, runs
 from vestnik.spark.traces import CUT, END, read_traces
 from vestnik.spark.verify import latency, useless, violation_of, violations
@@ -43,11 +43,8 @@ def command(
     folder = None if out is None else Path(out)
     if folder is not None:
         check_new(folder)
-    spark = session(master, "vestnik verify")
-    try:
+    with running(master, "vestnik verify") as spark:
         is_wrong = _verify(spark, traces, folder, demands)
-    finally:
-        spark.stop()
     ctx.exit(1 if is_wrong else 0)
 
 

@@ -133,13 +133,6 @@ class BatchReader(DataSourceReader):
         self._options = options
         self._filter = options.filter
 
-    def pushFilters(self, filters: list[Condition]) -> Iterable[Condition]:
-        if self._options.content != EVENTS_TABLE:
-            return filters
-        narrowed, left = pushed(filters)
-        self._filter = self._options.filter & narrowed
-        return left
-
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         found: list[InputPartition] = []
@@ -152,3 +145,14 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read(partition, self._options, self._filter, self._options.timeout)
+
+
+class PushedReader(BatchReader):
+    """As much as can be of what Spark filters by is left to the journals. Spark has to be set so, or refuses it."""
+
+    def pushFilters(self, filters: list[Condition]) -> Iterable[Condition]:
+        if self._options.content != EVENTS_TABLE:
+            return filters
+        narrowed, left = pushed(filters)
+        self._filter = self._options.filter & narrowed
+        return left

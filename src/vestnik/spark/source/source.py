@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -30,12 +31,13 @@ class VestnikSource(DataSource):
         return schema_of(Reading.of(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from vestnik.spark.launch import PUSHES
         from vestnik.spark.source.options import Reading
-        from vestnik.spark.source.reading import BatchReader, check_schema
+        from vestnik.spark.source.reading import BatchReader, PushedReader, check_schema
 
         options = Reading.of(self.options)
         check_schema(schema, options)
-        return BatchReader(options)
+        return (PushedReader if os.environ.get(PUSHES) else BatchReader)(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from vestnik.spark.source.options import Reading

@@ -68,11 +68,13 @@ def _subscriptions(whole: Whole) -> str:
 
 
 def _derived(whole: Whole) -> str:
-    by_key: dict[str, list[Row]] = {}
+    series: dict[tuple[str, str], list[Row]] = {}
     for row in whole.candles:
-        by_key.setdefault(row["key"], []).append(row)
-    most = sorted(by_key, key=lambda key: sum(row["count"] for row in by_key[key]), reverse=True)[:PANELS]
-    shown = "".join(_drawn(f"Candles of {key}", partial(_candles, rows=by_key[key])) for key in most)
+        series.setdefault((row["stage"], row["key"]), []).append(row)
+    most = sorted(series, key=lambda one: sum(row["count"] for row in series[one]), reverse=True)[:PANELS]
+    several = len({stage for stage, _ in series}) > 1
+    titles = {one: f"Candles of {one[1]}" + (f" ({one[0]})" if several else "") for one in most}
+    shown = "".join(_drawn(title, partial(_candles, rows=series[one])) for one, title in titles.items())
     fired = table("triggers", whole.triggers, "The last that fired.") if whole.triggers else ""
     return heading("Derived") + (shown or quiet("There are no candles.")) + fired
 

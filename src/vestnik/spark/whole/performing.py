@@ -112,12 +112,12 @@ class Performance:
                 made = totals[DERIVED] if one.to is None else totals[NEW]
                 note(totals[READ], made, "new events", sum(totals[reason] for reason in REASONS))
             if target.folder is not None:
-                self._show(one, self._spark.read.parquet(str(target.folder)))
+                self._show(one, name, self._spark.read.parquet(str(target.folder)))
 
-    def _show(self, one: Any, made: DataFrame) -> None:
+    def _show(self, one: Any, name: str, made: DataFrame) -> None:
         match one:
             case Candles():
-                self.whole.candles += views.candles(made)
+                self.whole.candles += [{"stage": name, **row} for row in views.candles(made)]
             case Triggers():
                 self.whole.triggers += views.triggers(made)
 

@@ -19,6 +19,7 @@ from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
+from vestnik.cli.running import running
 from vestnik.client.sync import connect_sync
 from vestnik.errors import WrongValue
 from vestnik.journal.folders import JOURNAL
@@ -29,7 +30,6 @@ from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.readings import REASONS, path_of
 from vestnik.spark.derive.running import DERIVED, LATE, NEW, READ, Target, derive_stream, derive_table
 from vestnik.spark.lake import events as lake_events
-from vestnik.spark.session import session
 from vestnik.spark.wanted import wanted
 
 DERIVATION: Final = "derivation.json"
@@ -157,8 +157,7 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
         said = settings | {"watermark": asked.watermark, "source": asked.source, "filter": asked.filter_}
         _claim(asked.checkpoint, said | {"to": asked.to, "out": asked.out and str(asked.out.absolute())})
         check_checkpoint(asked.checkpoint)
-    spark = session(asked.master, "vestnik derive")
-    try:
+    with running(asked.master, "vestnik derive") as spark:
         if asked.checkpoint is not None:
             events = _events(spark.readStream, asked)
             with _until_stopped() as stopping:
@@ -172,8 +171,6 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
                 target = Target(url=asked.to, folder=new)
                 with task_progress(spark, "deriving"):
                     totals = derive_table(events, partial(how, early=asked.early), target, asked.source)
-    finally:
-        spark.stop()
     _report(totals, what, asked)
 
 
