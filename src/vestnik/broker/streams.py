@@ -13,6 +13,8 @@ from vestnik.model.streams import STREAMS, WINDOW, Recent
 IDS = 16 * WINDOW
 """Of a source, at least. A client has no more than WINDOW unanswered, and a source may have several."""
 
+FEW = 8
+"""Events that are looked at one by one."""
 CONTENTS = 5_000
 """Of how many events that were answered for at least the content is known; at most of twice as many."""
 
@@ -52,7 +54,7 @@ class Acceptance:
 
         What is `answered` may be repeated until it is: it is not forgotten for what nobody repeats.
         """
-        if not answered and self._are_fresh(events):
+        if not answered and len(events) > FEW and self._are_fresh(events):
             return events, []
         fresh: list[Event] = []
         known: list[Event] = []
@@ -110,10 +112,16 @@ class Acceptance:
 
     def stamped(self, event: Event) -> Event:
         """The event with the next seq of its stream."""
-        return self.stamp([event])[0]
+        source = event.source
+        seq = self._last[source] = self._last.get(source, self._before) + 1
+        if len(self._last) > STREAMS:
+            self._bound()
+        return event.stamped(self._broker, seq)
 
     def stamp(self, events: Sequence[Event]) -> list[Event]:
         """Each event with the next seq of its stream."""
+        if len(events) <= FEW:
+            return [self.stamped(event) for event in events]
         stamped: list[Event] = []
         for source, run in groupby(events, key=_source):
             first = self._last.get(source, self._before) + 1

@@ -1,0 +1,40 @@
+"""What a client publishes at once is taken as if it had been published event by event."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vestnik import Event
+from vestnik.broker import streams
+from vestnik.broker.streams import Acceptance
+
+keys = st.tuples(st.sampled_from("xy"), st.integers(0, 40))
+same = st.integers(0, 3).map(lambda n: [("x", 100 * n + number) for number in range(12)])
+batches = st.lists(st.tuples(st.lists(keys, max_size=12) | same, st.booleans()), max_size=6)
+
+
+def made(source: str, number: int) -> Event:
+    return Event("t", {"n": number}, source=source, id=str(number))
+
+
+@given(batches)
+def test_a_batch_is_taken_as_its_events_one_by_one(given: list[tuple[list[tuple[str, int]], bool]]) -> None:
+    whole, single = Acceptance("b"), Acceptance("b")
+    for keys, answered in given:
+        events = [made(*key) for key in keys]
+        fresh, others = whole.sifted(events, answered=answered)
+        each = [single.sifted([event], answered=answered) for event in events]
+        assert list(fresh) == [event for found, _ in each for event in found]
+        assert others == [event for _, found in each for event in found]
+        assert whole.stamp(fresh) == [single.stamped(event) for event in fresh]
+
+
+def test_ids_are_forgotten_by_and_by() -> None:
+    acceptance = Acceptance("b")
+    first = [made("x", number) for number in range(streams.FEW + 1)]
+    assert acceptance.sifted(first, answered=False) == (first, [])
+    for start in range(1_000, 1_000 + 2 * streams.IDS, 512):
+        acceptance.sifted([made("x", start + number) for number in range(512)], answered=False)
+    assert acceptance.sifted(first, answered=False) == (first, []), "so many have come since"
+    assert acceptance.sifted(first, answered=False) == ([], [])
