@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +20,21 @@ def running(master: str | None, name: str) -> Iterator[SparkSession]:
     """A session that ends with the command.
 
     Ctrl-C ends the command, and so the session. Spark's own handler would ask Java to cancel its jobs, perhaps in the
-    midst of another question to it.
+    midst of another question to it, and what asks Java would log that it was interrupted.
     """
     before = signal.getsignal(signal.SIGINT)
-    spark = session(master, name)
-    if current_thread() is main_thread():
-        signal.signal(signal.SIGINT, before)
+    logging.getLogger().addFilter(_is_no_interrupt)
     try:
-        yield spark
+        spark = session(master, name)
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGINT, before)
+        try:
+            yield spark
+        finally:
+            spark.stop()
     finally:
-        spark.stop()
+        logging.getLogger().removeFilter(_is_no_interrupt)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
