@@ -7,16 +7,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import Any
 
 from vestnik.spark.session import session
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @contextmanager
-def running(master: str | None, name: str) -> Iterator[SparkSession]:
+def running(master: str | None, name: str) -> Iterator[Any]:
     """A session that ends with the command.
 
     Ctrl-C ends the command, and so the session. Spark's own handler would ask Java to cancel its jobs, perhaps in the
