@@ -105,11 +105,8 @@ def test_a_session_of_plain_pyspark_reads_brokers_too(tmp_path: Path) -> None:
         "rows = spark.read.format('vestnik').load(sys.argv[1]); "
         "print(rows.count(), rows.filter(\"id = '3'\").count())"
     )
-    environment = {
-        **os.environ,
-        "JAVA_HOME": str(prepare(find_java(), "", cache_folder()).home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
+    java = prepare(find_java(), "", cache_folder()).home
+    given = {"JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-c", code, str(tmp_path / "b")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=300)
     assert done.stdout.split()[-2:] == ["9", "1"], done.stderr
