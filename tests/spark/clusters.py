@@ -41,9 +41,11 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     with ExitStack() as running:
         said = _start(running, folder, "m", "master.Master", "--host", HOST, "--port", "0", "--webui-port", "0")
         master = _said(said, r"Starting Spark master at (\S+)")
+        workers = []
         for name in ("w1", "w2"):
             work = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(folder / name)]
-            said = _start(running, folder, name, "worker.Worker", "--host", HOST, *work, master)
+            workers.append(_start(running, folder, name, "worker.Worker", "--host", HOST, *work, master))
+        for said in workers:
             _said(said, r"Successfully registered with master ()")
         yield Cluster(master, folder)
 

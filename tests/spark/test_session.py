@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from spark.brokers import events, write
 from vestnik.errors import MissingExtra, WrongValue
 from vestnik.spark import session
-from vestnik.spark.java import find_java
-from vestnik.spark.launch import cache_folder, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,18 +92,3 @@ def test_without_a_java_on_the_system_the_wheel_serves_and_is_faster_from_then_o
 def test_without_any_java_nothing_is_started() -> None:
     done = run("from vestnik.spark import java, session\njava.find_spec = lambda name: None\nsession()")
     assert done.stderr.splitlines()[-1].startswith("vestnik.errors.MissingJava: Spark needs Java 17 or newer")
-
-
-def test_a_session_of_plain_pyspark_reads_brokers_too(tmp_path: Path) -> None:
-    write(tmp_path / "b", events(9))
-    code = (
-        "import sys; from pyspark.sql import SparkSession; "
-        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', False).getOrCreate(); "
-        "rows = spark.read.format('vestnik').load(sys.argv[1]); "
-        "print(rows.count(), rows.filter(\"id = '3'\").count())"
-    )
-    java = prepare(find_java(), "", cache_folder()).home
-    given = {"JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, "-c", code, str(tmp_path / "b")]
-    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=300)
-    assert done.stdout.split()[-2:] == ["9", "1"], done.stderr

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import (
+    DataSourceReader,
     EqualNullSafe,
     EqualTo,
     GreaterThan,
@@ -31,10 +32,12 @@ from vestnik import Event, Filter
 from vestnik.errors import FilterSyntaxError, InvalidSetting, MissingEvents, NotStaged, WrongValue
 from vestnik.lake.journals import open_journal
 from vestnik.model.times import to_micros
+from vestnik.spark.launch import PUSHES
 from vestnik.spark.source.offsets import admitted, read_offsets, stretches, unmarked
 from vestnik.spark.source.options import Reading, Writing
 from vestnik.spark.source.pushdown import pushed
 from vestnik.spark.source.reading import Stretch
+from vestnik.spark.source.source import VestnikSource
 from vestnik.spark.source.streaming import StreamReader
 from vestnik.spark.source.writing import check_columns
 
@@ -79,6 +82,17 @@ def test_options_are_read_in_any_case() -> None:
 def test_options_of_the_sink_are_checked(options: dict[str, str], said: str) -> None:
     with pytest.raises(InvalidSetting, match=said):
         Writing.of(options)
+
+
+def test_only_a_session_that_lets_sources_filter_is_given_a_reader_that_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark refuses one that would, where it is not set so, as it is not in plain PySpark."""
+    source = VestnikSource({"url": str(tmp_path)})
+    monkeypatch.delenv(PUSHES, raising=False)
+    assert type(source.reader(source.schema())).pushFilters is DataSourceReader.pushFilters
+    monkeypatch.setenv(PUSHES, "1")
+    assert type(source.reader(source.schema())).pushFilters is not DataSourceReader.pushFilters
 
 
 def test_rows_are_staged_where_it_is_said_or_in_the_checkpoint() -> None:
