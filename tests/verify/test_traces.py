@@ -24,14 +24,17 @@ from vestnik.trace.records import (
     Cut,
     Detached,
     Dropped,
+    Linked,
     Lost,
     Missing,
     Notified,
     Published,
     Rejected,
     Restarted,
+    Resumed,
     Sent,
     Settled,
+    Stalled,
     Subscribed,
     Unadvertised,
     Unsubscribed,
@@ -344,6 +347,28 @@ def test_a_stream_may_go_back_to_what_was_sent_on_before_a_crash() -> None:
     ]
 
 
+def test_an_effect_waits_for_no_cause_that_is_out_of_reach() -> None:
+    """p publishes at b1, and at b3 when b1 is cut off; c is at b3."""
+    cause = ONE.replace(stream=("b1", "p"), seq=1)
+    effect = Event("t", {"x": 2}, source="p", id="e2", causes=[("p", "e1")], stream=("b3", "p"), seq=1)
+    links: list[AnyRecord] = [Linked(0.0, "b1", "b2"), Linked(0.0, "b2", "b3"), Settled(0.0)]
+    links += [Attached(0.0, "c", "b3"), SUBSCRIBED]
+    cut, back = Cut(2.0, "b1", "b2"), Linked(4.0, "b1", "b2")
+    first, second = Published(3.0, "p", cause), Published(3.5, "p", effect)
+    seen: list[AnyRecord] = [handed(5.0, effect, 1), handed(5.0, cause, 2)]
+    assert check_trace([*links, cut, first, second, *seen[:1], back, *seen[1:]]) == []
+    assert check_trace([*links, cut, first, second, back, *seen]) == [], "it was out of reach when it was published"
+    assert check_trace([*links, cut, first, Linked(3.2, "b1", "b2"), second, *seen]) == [], "that has not settled"
+
+    def rules(*records: AnyRecord) -> list[str]:
+        return [violation.rule for violation in check_trace([*links, *records, *seen])]
+
+    assert rules(first, second) == ["causal"]
+    assert rules(cut, first, Linked(3.2, "b1", "b2"), Settled(3.3), second) == ["causal"]
+    assert rules(Linked(1.0, "b3", "b4"), Cut(2.0, "b3", "b4"), first, second) == ["causal"], "others are cut off"
+    assert rules(cut, first, Published(3.5, "p", effect.replace(stream=("b1", "p"), seq=2))) != []
+
+
 def test_what_was_sent_in_time_may_arrive_later() -> None:
     begin: list[AnyRecord] = [SUBSCRIBED, Published(2.0, "p", MORTAL)]
     sent = Sent(2.5, "b", "c", "Notify", (("p", "e1"),))
@@ -375,6 +400,27 @@ def test_what_is_lost_is_lost_for_a_reason(record: AnyRecord) -> None:
         assert [v.rule for v in check_trace([attached, SUBSCRIBED, told])] == ["losses"]
         early = [v.rule for v in check_trace([attached, record, *back, SUBSCRIBED, told])]
         assert early == ["losses"], "it was before the subscription"
+
+
+def test_who_does_not_take_its_notifications_may_lose_some() -> None:
+    begin: list[AnyRecord] = [Attached(0.0, "c", "b"), Stalled(0.5, "c", "b"), SUBSCRIBED]
+    resumed, told = Resumed(2.0, "c", "b"), Lost(3.0, "c", "s", 1, 2)
+    assert check_trace([*begin, told]) == []
+    assert check_trace([*begin, resumed, told]) == []
+    over: list[AnyRecord] = [*begin[:2], Resumed(0.6, "c", "b"), SUBSCRIBED, told]
+    assert [v.rule for v in check_trace(over)] == ["losses"]
+    assert [v.rule for v in check_trace([Attached(0.0, "c", "b"), Stalled(0.5, "q", "b"), SUBSCRIBED, told])] == [
+        "losses"
+    ]
+
+
+def test_who_does_not_take_its_notifications_need_not_get_them() -> None:
+    stalled, resumed = Stalled(1.2, "c", "b"), Resumed(1.5, "c", "b")
+    missed: list[AnyRecord] = [Settled(1.8), Published(2.0, "p", ONE), Settled(3.0)]
+    assert check_trace([SUBSCRIBED, Settled(1.0), stalled, *missed]) == []
+    for end in (resumed, Attached(1.5, "c", "b")):
+        assert [v.rule for v in check_trace([SUBSCRIBED, Settled(1.0), stalled, end, *missed])] == ["liveness"]
+    assert check_trace([SUBSCRIBED, Settled(1.0), *missed[:2], stalled, resumed, missed[2]]) == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
     Append,
     Appended,
+    Drained,
     Effect,
     Full,
     Gone,
@@ -40,11 +41,12 @@ from vestnik.trace.records import (
     Notified,
     Published,
     Rejected,
+    Resumed,
     Sent,
+    Stalled,
     Subscribed,
     Unadvertised,
     Unsubscribed,
-    Vanished,
 )
 from vestnik.wire.messages import (
     Advertise,
@@ -93,7 +95,9 @@ class Recorder:
             case LinkDown(neighbour):
                 yield Cut(now, self._name, neighbour)
             case Full(client):
-                yield Vanished(now, self._name, client, "Notify")
+                yield Stalled(now, client, self._name)
+            case Drained(client):
+                yield Resumed(now, client, self._name)
             case Gone(client):
                 yield Detached(now, client, self._name)
             case Subscribe(name):

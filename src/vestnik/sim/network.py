@@ -25,11 +25,12 @@ from vestnik.trace.records import (
     Detached,
     Linked,
     Restarted,
+    Resumed,
     Settled,
+    Stalled,
     Subscribed,
     Unadvertised,
     Unsubscribed,
-    Vanished,
 )
 from vestnik.wire.messages import NodeId
 from vestnik.wire.replays import Replay
@@ -240,11 +241,12 @@ class Network:
         host = self.clients[client]
         for name in self._names(client):
             host.session.pause(name)
-        self.world.record(Vanished(self.now, self.homes[client], client, "Notify"))
+        self.world.record(Stalled(self.now, client, self.homes[client]))
 
     def unpause(self, client: NodeId) -> None:
         """It takes them again."""
         host = self.clients[client]
+        self.world.record(Resumed(self.now, client, self.homes[client]))
         for name in self._names(client):
             host.perform(host.session.unpause(name, self.now))
 
@@ -253,12 +255,13 @@ class Network:
         broker = self.homes[client]
         if self.clients[client].channel is not None:
             self.brokers[broker].take(Full(client), broker)
-            self.world.record(Vanished(self.now, broker, client, "Notify"))
+            self.world.record(Stalled(self.now, client, broker))
 
     def drain(self, client: NodeId) -> None:
         """It has read all."""
         broker = self.homes[client]
         if self.clients[client].channel is not None:
+            self.world.record(Resumed(self.now, client, broker))
             self.brokers[broker].take(Drained(client), broker)
 
     def spoil(self, broker: NodeId, *, fails: bool) -> None:

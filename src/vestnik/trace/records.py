@@ -120,6 +120,20 @@ class Detached(Record, frozen=True):
     broker: NodeId
 
 
+class Stalled(Record, frozen=True):
+    """A client takes no notifications for now."""
+
+    client: NodeId
+    broker: NodeId
+
+
+class Resumed(Record, frozen=True):
+    """A client that was stalled takes notifications again."""
+
+    client: NodeId
+    broker: NodeId
+
+
 class Sent(Record, frozen=True):
     """A message went over a link. `kind` is the name of its type; of the events that it carries, sources and ids."""
 
@@ -172,6 +186,6 @@ class Corrupted(Record, frozen=True):
 
 AnyRecord: TypeAlias = (
     Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Acknowledged | Rejected | Notified | Lost
-    | Missing | Settled
-    | Attached | Detached | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
+    | Missing | Settled | Attached | Detached | Stalled | Resumed
+    | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
 )  # fmt: skip

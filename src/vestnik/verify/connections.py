@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 
 from vestnik.trace.records import (
     AnyRecord,
@@ -31,6 +31,7 @@ class Connections:
         self._moves = movements(history)
         self._changes: list[int] = []
         self._whole: list[bool] = []  # after each change
+        self._ways: dict[tuple[NodeId, NodeId], list[bool]] = {}  # between two brokers, after each change
         missing: set[Hashable] = set()
         for number, record in enumerate(history.records):
             if disturbs(record, self._moves):
@@ -59,6 +60,40 @@ class Connections:
         later = [*self._after(self._changes, number), *self._after(self._moves.get(client, []), number)]
         there = self.is_whole(number) and self.is_there(client, number)
         return settled and there and min(later, default=until) >= until
+
+    def were_apart(self, one: NodeId, other: NodeId, number: int, until: int) -> bool:
+        """Whether from one record to another two brokers could not reach each other, or had not settled that they can.
+
+        Where the links of one are not known, that is where the network was not whole.
+        """
+        joined = self._ways.get((one, other))
+        if joined is None:
+            joined = self._ways[one, other] = list(self._joined(one, other))
+        first, last = bisect_right(self._changes, number), bisect_right(self._changes, until)
+        apart = [place for place in range(last) if not joined[place]]
+        if not apart:
+            return False
+        back = apart[-1] + 1
+        return back >= first or self._history.settles(self._changes[back]) > number
+
+    def _joined(self, one: NodeId, other: NodeId) -> Iterator[bool]:
+        """Whether there is a way between two brokers, after each change."""
+        links: set[frozenset[NodeId]] = set()
+        down: set[NodeId] = set()
+        records = [self._history.records[number] for number in self._changes]
+        known = {node for record in records if isinstance(record, Linked) for node in (record.one, record.other)}
+        for record, whole in zip(records, self._whole, strict=True):
+            match record:
+                case Linked(one=here, other=there):
+                    links.add(frozenset((here, there)))
+                case Cut(one=here, other=there):
+                    links.discard(frozenset((here, there)))
+                case Crashed(node=node):
+                    down.add(node)
+                case Restarted(node=node):
+                    down.discard(node)
+            up = {link for link in links if not link & down}
+            yield other in _within_reach(one, up) if {one, other} <= known else whole
 
     def end(self) -> int | None:
         """The last record by which all had settled and the network was whole."""
@@ -98,6 +133,14 @@ def disturbs(record: AnyRecord, clients: Collection[NodeId]) -> bool:
             return node not in clients
         case _:
             return isinstance(record, Linked | Cut | Corrupted)
+
+
+def _within_reach(broker: NodeId, links: set[frozenset[NodeId]]) -> set[NodeId]:
+    found, rest = {broker}, set(links)
+    while new := {link for link in rest if link & found}:
+        found |= {node for link in new for node in link}
+        rest -= new
+    return found
 
 
 def _note(record: AnyRecord, missing: set[Hashable]) -> None:

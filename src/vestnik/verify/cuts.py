@@ -14,10 +14,11 @@ from typing import Final, NamedTuple, TypeAlias, get_args
 from vestnik.model.events import Event
 from vestnik.trace.files import EVENTFUL
 from vestnik.trace.records import AnyRecord, Sent
+from vestnik.verify.causality import causal
 from vestnik.verify.histories import History
 from vestnik.verify.kept import acknowledged, kept
 from vestnik.verify.liveness import liveness
-from vestnik.verify.order import causal, fifo, numbers, streams
+from vestnik.verify.order import fifo, numbers, streams
 from vestnik.verify.presence import losses, presence
 from vestnik.verify.publications import admission
 from vestnik.verify.replays import replays

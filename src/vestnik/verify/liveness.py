@@ -17,7 +17,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from vestnik.model.times import MICROS
-from vestnik.trace.records import Crashed, Detached, Dropped, Notified, Published, Vanished
+from vestnik.trace.records import Attached, Crashed, Detached, Dropped, Notified, Published, Resumed, Stalled
 from vestnik.verify.connections import disturbs
 from vestnik.verify.histories import History, Settlement, Span, key_of
 from vestnik.verify.presence import movements
@@ -58,7 +58,7 @@ def _claims(history: History, since: float, advertisements: bool) -> Iterator[li
             if offers is not None and not any(_is_bound(history, moves, Claim(span, number, due)) for span in offers):
                 claims = []
         claims = [claim for claim in claims if _is_bound(history, moves, claim)]
-        yield [claim for claim in claims if _is_calm(history, slow.get(claim.span.client, []), number, claim.due)]
+        yield [claim for claim in claims if _is_taking(history, slow.get(claim.span.client, []), claim)]
 
 
 def _missed(history: History, claims: Iterator[list[Claim]]) -> Iterator[Claim]:
@@ -107,6 +107,13 @@ def _is_bound(history: History, moves: dict[NodeId, list[int]], claim: Claim) ->
     return lasts and not gone and _is_calm(history, there, number, due)
 
 
+def _is_taking(history: History, slow: list[int], claim: Claim) -> bool:
+    """Whether a client takes what comes, from the publication until that is due."""
+    before = bisect_left(slow, claim.number)
+    stalled = before > 0 and isinstance(history.records[slow[before - 1]], Stalled)
+    return not stalled and _is_calm(history, slow, claim.number, claim.due)
+
+
 def _is_calm(history: History, disturbances: list[int], number: int, due: int) -> bool:
     """Whether none of these falls between, and the last one before has settled."""
     before = bisect_left(disturbances, number)
@@ -120,11 +127,11 @@ def _disturbances(history: History, clients: Collection[NodeId]) -> list[int]:
 
 
 def _slow(history: History) -> dict[NodeId, list[int]]:
-    """Where each client stops taking notifications."""
+    """Where each client stops taking notifications, and where it takes them again."""
     found: dict[NodeId, list[int]] = {}
     for number, record in enumerate(history.records):
-        if isinstance(record, Vanished) and record.kind == "Notify":
-            found.setdefault(record.receiver, []).append(number)
+        if isinstance(record, Stalled) or (isinstance(record, Resumed | Attached) and record.client in found):
+            found.setdefault(record.client, []).append(number)
     return found
 
 

@@ -18,6 +18,8 @@ from vestnik.trace.records import (
     Notified,
     Published,
     Restarted,
+    Resumed,
+    Stalled,
     Subscribed,
     Unsubscribed,
     Vanished,
@@ -61,16 +63,21 @@ def presence(history: History, since: float = ALWAYS) -> Iterator[Violation]:
 def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """What is lost or forgotten is so for a reason.
 
-    Since the client subscribed, it came or went, or a message between it and its broker was lost, or something happened
-    to that broker, or to some broker where it is not known which is its own. Of the past, what is stored at any broker
-    may have been out of reach, or lost on the way.
+    Since the client subscribed, it came or went, or did not take its notifications, or a message between it and its
+    broker was lost, or something happened to that broker, or to some broker where it is not known which is its own. Of
+    the past, what is stored at any broker may have been out of reach, or lost on the way.
     """
     begun: dict[Key, int] = {}
     parted = False
     homes: dict[NodeId, NodeId] = {}
+    stalled: set[NodeId] = set()
     disturbed: dict[NodeId, int] = {}  # the last that happened to each node, and under "" to any
     for number, record in enumerate(history.records):
         parted = parted or isinstance(record, Cut | Crashed | Vanished)
+        if isinstance(record, Stalled):
+            stalled.add(record.client)
+        elif isinstance(record, Resumed | Attached | Detached):
+            stalled.discard(record.client)
         match record:
             case Subscribed(client=client, name=name):
                 begun.setdefault((client, name), number)
@@ -79,7 +86,7 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
             case Attached(client=client, broker=broker):
                 homes[client] = broker
                 disturbed[client] = number
-            case Detached(client=client):
+            case Detached(client=client) | Stalled(client=client) | Resumed(client=client):
                 disturbed[client] = number
             case Crashed(node=node) | Corrupted(node=node) | Dropped(node=node):
                 disturbed[node] = disturbed[""] = number
@@ -88,6 +95,8 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
             case Lost(client=client, name=name) | Missing(client=client, name=name) if record.at >= since:
                 start = begun.get((client, name), -1)
                 if parted and isinstance(record, Missing) and _replays(history.records[start]):
+                    continue
+                if client in stalled:
                     continue
                 if max(disturbed.get(client, -1), disturbed.get(homes.get(client, ""), -1)) < start:
                     what = "lost something in" if isinstance(record, Lost) else "is to begin anew with"
