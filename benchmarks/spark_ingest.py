@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from benchmarks.java import end
 from benchmarks.report import Report, Row
 from benchmarks.trees import cpu_of_tree
 from vestnik import Event
@@ -54,7 +55,7 @@ def ingesting(report: Report, events: int, repeat: int = 3) -> None:
             target = 200_000 if journals is two else None
             report.add(Row("ingest", case, median(cpu), "events/CPU s", spread=spread, target=target))
             report.add(Row("ingest", case, median(passed), "events/s", note="as time passes, 2 cores"))
-        spark.stop()
+        end(spark)
 
 
 def _once(

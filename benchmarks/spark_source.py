@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.java import end
 from benchmarks.report import Report, Row, measure
 from benchmarks.spark_ingest import WrongAnswer, journal
 from benchmarks.trees import cpu_of_tree
@@ -44,6 +45,6 @@ def _query(report: Report, folder: Path, events: int, repeat: int) -> None:
         begun = cpu_of_tree()
         frame.write.format("noop").mode("overwrite").save()
         figures.append(events / (cpu_of_tree() - begun))
-    spark.stop()
+    end(spark)
     spread = (max(figures) - min(figures)) / median(figures)
     report.add(Row("source", "a query", median(figures), "rows/CPU s", spread=spread, note="Java and all, to noop"))

@@ -26,10 +26,12 @@ from vestnik.matching.batch.mapped import read_mapped, write_mapped
 from vestnik.model.filters import Filter
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 SHARD: Final = 250_000
 """Subscriptions that are compiled together: a task that does takes about 1 GB."""
+PIECE: Final = 1 << 20
+"""Bytes of a shard that go through Java at a time."""
 ROUND: Final = 1 << 30
 """Bytes of shards that a pass over the events looks at; a worker maps no more at a time."""
 COMPILED: Final = "shard binary, id string, filter string, reason string"
@@ -88,26 +90,33 @@ def compile_subscriptions(subscriptions: DataFrame, *, most: int = SHARD) -> Sub
     """Compile `id` and `filter` (its text) in tasks, `most` together. What does not parse is `rejected`."""
     if missing := sorted({"id", "filter"} - set(subscriptions.columns)):
         raise WrongValue("subscriptions have the columns id and filter", f"without {' and '.join(missing)}")
+    from pyspark import StorageLevel
+
     spark = subscriptions.sparkSession
     texts = subscriptions.selectExpr("cast(id AS string) AS id", "cast(filter AS string) AS filter").cache()
     shards = max(1, -(-texts.count() // most))
-    made = texts.repartition(shards).mapInArrow(_compile, COMPILED).persist()
+    made = texts.repartition(shards).mapInArrow(_compile, COMPILED).persist(StorageLevel.DISK_ONLY)
     made.count()  # all tasks at once; what they made is then taken one by one
     texts.unpersist()
     files: list[ShardFile] = []
     rejected: list[Rejected] = []
-    folder = _folder()
+    pieces = _new_file()
     for row in made.toLocalIterator():
-        if row.reason is None:
-            files.append(_ship(spark, folder, row.shard, int(row.id)))
-        else:
+        if row.reason is not None:
             rejected.append(Rejected(row.id, row.filter, row.reason))
+        elif row.shard is not None:
+            with pieces.open("ab") as file:
+                file.write(row.shard)
+        else:
+            spark.sparkContext.addFile(str(pieces))
+            files.append(ShardFile(pieces.name, pieces.stat().st_size, int(row.id)))
+            pieces = _new_file()
     made.unpersist()
     return Subscriptions(files, sorted(rejected, key=lambda one: (one.id or "", one.filter or "")))
 
 
 def _compile(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The shard of all rows, whose `id` is how many subscriptions are in it, and those that are none."""
+    """The shard of all rows in pieces, then how many are in it, as `id`; and the rows that are no subscription."""
     with collector_paused():
         yield from _compiled(batches)
 
@@ -130,7 +139,10 @@ def _compiled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "shard"
             write_mapped(path, shard)
-            yield _rows([(path.read_bytes(), str(len(ids)), None, None)])
+            with path.open("rb") as file:
+                while piece := file.read(PIECE):
+                    yield _rows([(piece, None, None, None)])
+        yield _rows([(None, str(len(ids)), None, None)])
 
 
 def _parsed(id: str | None, text: str | None) -> Filter:
@@ -144,11 +156,8 @@ def _rows(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, _COMPILED, strict=True)], schema=_COMPILED)
 
 
-def _ship(spark: SparkSession, folder: Path, content: bytes, subscriptions: int) -> ShardFile:
-    path = folder / f"vestnik-{uuid4().hex}.shard"
-    path.write_bytes(content)
-    spark.sparkContext.addFile(str(path))
-    return ShardFile(path.name, len(content), subscriptions)
+def _new_file() -> Path:
+    return _folder() / f"vestnik-{uuid4().hex}.shard"
 
 
 @lru_cache(maxsize=1)
