@@ -32,6 +32,7 @@ from vestnik.trace.records import (
 from vestnik.verify.network import MakeRouter, Network
 from vestnik.verify.scripts import random_script
 from vestnik.wire import pages
+from vestnik.wire.replays import Replay
 
 SIMULATED = (0, 9, 12, 26, 28, 34)
 """Seeds of scenarios with faults, replays, advertisements, causes and events that expire, and of such that flood."""
@@ -65,6 +66,11 @@ ACROSS: dict[str, list[AnyRecord]] = {
         Dropped(1.5, "b", event(8), "shed"),
         Dropped(1.5, "d", event(8), "shed"),
         Lost(2.0, "c", "s", 2, 2),
+    ],
+    "what was published before a replay is missing in it": [
+        *BEFORE,
+        Subscribed(2.0, "c", "t", WANTED, Replay(all=True)),
+        Settled(3.0),
     ],
 }
 """Traces in which a rule asks for records of other events and clients."""
