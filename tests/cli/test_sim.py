@@ -86,6 +86,12 @@ def test_a_wrong_scenario_is_refused(content: str, reason: str, tmp_path: Path) 
     assert result.exit_code == 2 and reason in result.stderr and result.stdout == ""
 
 
+def test_a_trace_that_cannot_be_written_is_named(scenario: str, tmp_path: Path) -> None:
+    path = tmp_path / "away" / "trace.jsonl"
+    result = run("run", scenario, "--trace", str(path))
+    assert result.exit_code == 2 and result.stderr == f"vestnik: {path}: No such file or directory\n"
+
+
 def test_soaking_prints_totals() -> None:
     result = run("soak", "--seeds", "3")
     assert result.exit_code == 0

@@ -36,11 +36,11 @@ def test_a_small_scenario_is_enough() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "path", "reason"),
     [
-        ("duration", "duratoin", "", "unknown field `duratoin`; known are topology, routing, clients"),
+        ("duration", "duratoin", "", "unknown field `duratoin`; did you mean duration"),
         ("duration = 10", "duration = -1", "duration", "must be from 0"),
         ("duration = 10", "duration = 'x'", "duration", "Expected `float`"),
         ("duration = 10", "duration =", "", "no TOML"),
-        ('kind = "line"', 'kind = "ring"', "topology.kind", "Invalid value 'ring'"),
+        ('kind = "line"', 'kind = "ring"', "topology.kind", "Invalid value 'ring'; known are line, "),
         ("brokers = 3", "brokers = 0", "topology", "1 to 100,000 brokers"),
         ("brokers = 3", "size = 3", "topology", "unknown field `size`; known are kind, "),
         ('kind = "line"', 'kind = "random-graph"\nmore_links = 1', "topology", "needs a tree: with 3 links between 3"),
@@ -56,6 +56,7 @@ def test_a_small_scenario_is_enough() -> None:
         ("[topology]", f"{FAULT}'disk'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
         ("[topology]", f"{FAULT}'pause'\nlasting=1\nclient='x'\n[topology]", "faults[0].client", "no client x"),
         ("[routing]", "[routing]\ntolerance = 0.1", "routing.tolerance", "is for merging, not for covering"),
+        ("[topology]", f"{FAULT}'crush'\n[topology]", "faults[0].kind", "Invalid value 'crush'; did you mean crash"),
         ("[topology]", f"{FAULT}'crash'\nlasting=1\nbroker='x'\n[topology]", "faults[0].broker", "no broker x"),
         ("[topology]", f"{FAULT}'crash'\nlasting=10\nbroker='b0'\n[topology]", "faults[0]", "within the duration"),
         ("[topology]", f"{FAULT}'cut'\nlasting=1\nbetween=['b0', 'b2']\n[topology]", "faults[0].between", "no link"),

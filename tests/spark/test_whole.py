@@ -186,7 +186,7 @@ def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("lake = ", "lakes = "), "unknown field `lakes`"),
+        (("lake = ", "lakes = "), "unknown field `lakes`; did you mean lake"),
         (('["b1", "b2"]', "[]"), "from names no data folder"),
         (('"b2"]', '"s.jsonl"]'), "s.jsonl is no folder"),
         (('window = "5s"', 'window = "5 parsecs"'), "a duration is such as 1m"),

@@ -32,8 +32,10 @@ class Root(LazyGroup):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
             ctx.exit(READER_GONE)
-        except (VestnikError, OSError) as error:
+        except VestnikError as error:
             ctx.exit(_failed(str(error), BAD_INPUT))
+        except OSError as error:
+            ctx.exit(_failed(f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT))
 
 
 def _failed(message: str, code: int) -> int:

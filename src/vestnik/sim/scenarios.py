@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import tomllib
 
-import msgspec
 from msgspec import Struct
 
 from vestnik.errors import InvalidScenario
+from vestnik.model.tables import Misfit, read_table
 from vestnik.model.times import FOREVER
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.timing import Timing
 from vestnik.session.checking import AnyChecking
 from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall
-from vestnik.sim.fields import fields_at
 from vestnik.sim.links import Link
 from vestnik.sim.shapes import Shape
 from vestnik.sim.topologies import Topology
@@ -110,12 +109,9 @@ def read_scenario(text: str) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         raise InvalidScenario(f"this is no TOML: {error}") from None
     try:
-        scenario = msgspec.convert(given, Scenario)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).rpartition(" - at `$")
-        reason, path = (reason, path.strip("`.")) if reason else (path, "")
-        known = fields_at(Scenario, given, path) if "unknown field" in reason else []
-        raise InvalidScenario(f"{reason}; known are {', '.join(known)}" if known else reason, path) from None
+        scenario = read_table(given, Scenario)
+    except Misfit as error:
+        raise InvalidScenario(error.reason, error.path) from None
     _check_sense(scenario)
     return scenario
 

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from vestnik.errors import InvalidPlan, VestnikError
 from vestnik.lake.journals import is_address, open_journal
 from vestnik.model.filters import Filter
+from vestnik.model.tables import Misfit, read_table
 from vestnik.spark.derive import Above, Below, Fall, Rise, candles, rates, triggers
 from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.readings import path_of
@@ -119,13 +120,13 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def read_plan(path: Path) -> Plan:
     """The plan in a file, with all paths from the file's folder on; InvalidPlan where it is none."""
     try:
-        plan = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Plan)
+        plan = read_table(tomllib.loads(path.read_text(encoding="utf-8")), Plan)
         for one in plan.derive:
             Filter.parse(one.filter)
             one.how()
     except OSError as error:
         raise InvalidPlan(f"{path}: {error.strerror or error}") from None
-    except (VestnikError, msgspec.ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (VestnikError, Misfit, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidPlan(f"{path}: {error}") from None
     return _checked(_placed(plan, path.absolute().parent), path)
 
@@ -134,7 +135,6 @@ def _placed(plan: Plan, folder: Path) -> Plan:
     def at(name: str) -> str:
         return name if is_address(name) else str(folder / name)
 
-    replace = msgspec.structs.replace
     match, verify = plan.match, plan.verify
     return replace(
         plan,
