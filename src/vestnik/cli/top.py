@@ -28,7 +28,7 @@ COLUMNS = {
     "entries": "entries",
     "taken/s": "taken/s",
     "passed/s": "passed/s",
-    "notified/s": "sent/s",
+    "notified/s": "notified/s",
 }
 """With the heads of the columns."""
 
