@@ -171,3 +171,53 @@ def test_networks_are_right_with_small_pages(seed: int) -> None:
     """However long it takes."""
     outcome = soak(seed, lambda claim: check(claim._replace(settling=None)))
     assert not outcome.wrong, outcome.wrong[0]
+
+
+@pytest.mark.parametrize(
+    ("replay", "given", "missing"),
+    [
+        (Replay(all=True), ["1", "2", "3", "4", "5"], []),
+        (Replay(last=2), ["4", "5"], ["the broker had forgotten the subscription"]),
+        (Replay(since=0), ["4", "5"], ["b1: it cannot be reached", "b2: it cannot be reached"]),
+    ],
+)
+def test_a_broker_that_forgets_what_it_replayed_loses_nothing_that_came_since(
+    replay: Replay, given: list[str], missing: list[str]
+) -> None:
+    """And all of the past comes, from whoever has it, when all of it was asked for."""
+    net = network(line(3))
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.publish("p", quote(1), quote(2), quote(3))
+    net.run(5.0)  # in which all are told how far p's broker has come
+    net.subscribe("c", "all", ALL, lease=1000.0, keep=100, replay=replay)
+    net.pause("c")
+    net.settle()
+    net.publish("p", quote(4))
+    net.cut("b0", "b1")
+    net.crash("b0")
+    net.publish("p", quote(5))
+    net.restart("b0")
+    net.unpause("c")
+    net.settle()
+    assert handed(net.trace, "c") == []
+    net.restore("b0", "b1")
+    net.settle()
+    assert handed(net.trace, "c") == given
+    assert [record.reason for record in net.trace if isinstance(record, Missing)] == missing
+
+
+def test_what_was_replayed_is_not_again() -> None:
+    net = network(line(2))
+    net.attach("c", "b0")
+    net.attach("p", "b1")
+    net.publish("p", quote(1), quote(2), quote(3))
+    net.settle()
+    net.subscribe("c", "all", ALL, lease=1000.0, keep=100, replay=Replay(last=2))
+    net.settle()
+    net.crash("b0")
+    net.publish("p", quote(4))
+    net.restart("b0")
+    net.settle()
+    assert handed(net.trace, "c") == ["2", "3", "4"]
+    assert not any(isinstance(record, Missing) for record in net.trace)

@@ -29,8 +29,10 @@ class Bearings:
 
         Who is out of reach comes first, the longest before all: by that a broker it comes to knows whom to forget.
         """
-        if subscription.replaying or client.making_up:
-            return ()
+        return () if subscription.replaying or client.making_up else self.begun(subscription)
+
+    def begun(self, subscription: Subscription) -> tuple[tuple[NodeId, int], ...]:
+        """The positions with which a subscription begins that is new; where it is replaying, but for the past."""
         lacks = subscription.lacks
         return tuple((lacks | self._surroundings.positions | lacks).items())
 

@@ -37,6 +37,7 @@ class Replaying:
         self.newest: dict[Pair | None, int] = {}  # of what was handed over, by stream
         self.handed: set[Place] = set()  # of what was, where all was found first
         self.asked: set[NodeId] = set()
+        self.left_out: set[NodeId] = set()  # those whose past is missing, and comes as such
         self.reached: dict[NodeId, int] = {}  # the position of each broker up to which it has sent all
         self.is_behind = False  # not all that waits is here
         self.is_later = False  # what waited and was not here is being asked for
@@ -76,8 +77,7 @@ class Replaying:
     @property
     def can_flow(self) -> bool:
         """Whether events can be handed over before all are found."""
-        picks = self._replay.last is not None or self._replay.latest_by is not None
-        return self.flow is not None or not (picks or self._partial or self._has_copies)
+        return self.flow is not None or not (self._replay.picks or self._partial or self._has_copies)
 
     @property
     def _has_copies(self) -> bool:

@@ -28,7 +28,8 @@ from vestnik.model.reserved import announcements
 from vestnik.model.streams import Arrivals
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
-from vestnik.wire.messages import NodeId, Recalled, Subscribe
+from vestnik.wire.messages import UNBOUND, NodeId, Recalled, Subscribe
+from vestnik.wire.replays import Replay
 
 TOGETHER: Final = 500
 """Subscriptions for which one recall is made."""
@@ -66,16 +67,20 @@ class CatchUp:
     def begin(self, source: Source, message: Subscribe) -> list[Effect]:
         """A subscription is new: begin with what it lacks of brokers within reach, or else with what is replayed.
 
+        Who was replayed something and has not got all of it lacks what brokers took since, and the rest of that.
         Who asks for announcements is told what is open. Who had notifications before, and has not seen anything of
         what brokers took, is told that some may be missing.
         """
         subscription = self._subscription(source)
-        if subscription.lacks:
-            lacking = [broker for broker in sorted(self._surroundings.positions) if broker in subscription.lacks]
-            asking = [effect for broker in lacking for effect in self._amends.begin(broker, [source])]
-            return [*asking, *self._forget(source, subscription)]
-        lost = [FORGOTTEN] if message.epoch else []
         wanted, replay = message.filter, message.replay
+        lost = [FORGOTTEN] if message.epoch else []
+        if subscription.lacks:
+            if replay is None or message.replayed:
+                return self._amend(source, subscription)
+            if replay.picks:  # what it would pick by now is not what it picked
+                gap = self._handover.gaps(subscription, lost)
+                return [*self._handover.notify(source.node, gap), *self._amend(source, subscription)]
+            lost = self._leave_out(subscription, replay)
         partial = replay is None
         if replay is None:
             wanted, replay = announcements(wanted), EVERYTHING
@@ -83,7 +88,25 @@ class CatchUp:
             return self._handover.notify(source.node, self._handover.gaps(subscription, lost))
         replaying = Replaying(replay, partial=partial)
         replaying.lost += lost
+        replaying.left_out = set(subscription.lacks)
         return self._replays.begin(source, wanted, replaying, replay)
+
+    def _amend(self, source: Source, subscription: Subscription) -> list[Effect]:
+        """Ask brokers within reach for what a subscription lacks of them."""
+        lacking = [broker for broker in sorted(self._surroundings.positions) if broker in subscription.lacks]
+        asking = [effect for broker in lacking for effect in self._amends.begin(broker, [source])]
+        return [*asking, *self._forget(source, subscription)]
+
+    def _leave_out(self, subscription: Subscription, replay: Replay) -> list[str]:
+        """Of what was being replayed, brokers within reach replay all again. What others have comes when they do.
+
+        Where only some of it is wanted, that is what they took since. What is lost is said.
+        """
+        within_reach = self._surroundings.positions
+        some = replay.since is not None
+        away = {broker: at for broker, at in subscription.lacks.items() if broker not in within_reach}
+        subscription.lacks = {broker: at if some else UNBOUND for broker, at in away.items()}
+        return [f"{broker}: it cannot be reached" for broker in away] if some else []
 
     def changed(self, source: Source, before: Filter) -> list[Effect]:
         """A subscription wants something else than before: what is open and was not told is told."""

@@ -77,7 +77,7 @@ class Replays:
             for asker, replaying in list(self._awaiting(number, asked)):
                 replaying.waiting.discard(number)
                 for broker in self._surroundings.behind(asked.broker):
-                    effects += self._ask(broker, asked.recall, asker)
+                    effects += [] if broker in replaying.left_out else self._ask(broker, asked.recall, asker)
         return effects
 
     def parted(self, neighbour: NodeId, now: float) -> list[Effect]:

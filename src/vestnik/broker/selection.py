@@ -80,7 +80,7 @@ def recollect(
     selection = Selection(recall.filters, recall.replay)
     at_once, said, most = UNASKED, "", recall.replay.most
     found: Iterable[Taken] = filter(selection.wants, stored)
-    if recall.replay.last is not None or recall.replay.latest_by is not None:
+    if recall.replay.picks:
         for taken in stored:
             selection.take(taken)
         found, at_once = selection.taken(), sys.maxsize

@@ -248,7 +248,7 @@ class Session:
         acts = self._inbox.adopt(asked.name, epoch, message.taken, now) if isinstance(asked, Subscribe) else []
         self._inbox.follow(epoch, now)
         if epoch in self._inbox.by_epoch:
-            self._inbox.by_epoch[epoch].sees(message.last, dict(message.seen))
+            self._inbox.by_epoch[epoch].sees(message.last, dict(message.seen), replaying=message.replaying)
         done = self._done(request)
         for act in done:
             if isinstance(act.what, Subscribe) and act.what.name in self._subscriptions:

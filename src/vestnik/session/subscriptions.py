@@ -26,10 +26,11 @@ class Early(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Whoever has all up to a number has seen what brokers took up to a position."""
+    """Whoever has all up to a number has seen what brokers took up to a position; if `replaying`, but for the past."""
 
     number: int
     positions: dict[str, int]
+    replaying: bool
 
 
 class Subscription:
@@ -58,7 +59,7 @@ class Subscription:
         self._passed = 0  # numbers that were not given to it since nothing waited for it
         self.early: dict[int, Early] = {}
         self._handed = Handed()
-        self._seen: dict[str, int] = {}
+        self._seen = Seen(0, {}, replaying=True)
         self._to_be_seen: Seen | None = None
         self.is_paused = False
         self.was_paused = False  # then what the next answer brings was not lost
@@ -72,33 +73,35 @@ class Subscription:
         return Position(self.name, self.epoch, self.last)
 
     @property
-    def seen(self) -> dict[str, int]:
+    def seen(self) -> Seen:
         """The position of each broker up to which nothing it took is missing here.
 
         The broker says all that it knows, with what it was told; of whom it says no more, it has said what is lost.
         """
         if self._to_be_seen is not None and self.last >= self._to_be_seen.number:
-            self._seen = self._to_be_seen.positions
-            self._to_be_seen = None
+            self._seen, self._to_be_seen = self._to_be_seen, None
         return self._seen
 
-    def sees(self, number: int, positions: dict[str, int]) -> None:
+    def sees(self, number: int, positions: dict[str, int], *, replaying: bool) -> None:
         """What was taken up to these positions has been seen when all up to a number was handed over."""
-        if self.seen is not None and self._to_be_seen is None and positions:
-            self._to_be_seen = Seen(number, positions)
+        told, known = Seen(number, positions, replaying), self.seen
+        if positions and number > self.last:
+            self._to_be_seen = self._to_be_seen or told
+        elif positions and (number, not replaying) >= (known.number, not known.replaying):
+            self._seen = told
 
     def message(self, request: int) -> Subscribe:
-        seen = tuple(self.seen.items())
+        seen = tuple(self.seen.positions.items())
         last = self.taken if self.outlives else self.last
         terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, last, seen, self.settled, self.adopts
-        return Subscribe(self.name, self.filter, *terms, request=request)
+        return Subscribe(self.name, self.filter, *terms, not self._seen.replaying, request=request)
 
     def begin(self, afresh: int) -> None:
         """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
+        self._seen, self._to_be_seen = self.seen._replace(number=0), None
         self.epoch, self.afresh = self.afresh, afresh
         self.last = self.closed = self.taken = self._passed = 0
         self.was_paused = self.is_paused
-        self._to_be_seen = None
         self.early.clear()
 
     def adopt(self, epoch: int, taken: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -114,6 +114,10 @@ class Reach(Message, frozen=True, tag=20):
     brokers: tuple[tuple[NodeId, int], ...]
 
 
+UNBOUND: Final = -1
+"""The position behind which is all that there is, and nothing that there is no more."""
+
+
 class Recall(Message, frozen=True, tag=21):
     """Send again what you took behind one position and up to another, and what matches any of the filters.
 
@@ -124,7 +128,7 @@ class Recall(Message, frozen=True, tag=21):
     number: int
     filters: tuple[Filter, ...]
     replay: Replay
-    after: int = -1
+    after: int = UNBOUND
     upto: int = 0
 
 
@@ -230,10 +234,11 @@ class Subscribe(Request, frozen=True, tag=33):
 
     `epoch` is the numbering that the client has seen so far; up to `last` it needs none again. Where the broker knows
     neither it nor `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with
-    what each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. The last
-    `keep` notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is
-    answered when all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that
-    the broker may know, and goes on with it where the filter is the same.
+    what each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. What is to
+    be replayed, and was not `replayed` to the end, has begun when brokers had come to these positions. The last `keep`
+    notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is answered when
+    all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that the broker may
+    know, and goes on with it where the filter is the same.
     """
 
     name: str
@@ -247,6 +252,7 @@ class Subscribe(Request, frozen=True, tag=33):
     seen: tuple[tuple[NodeId, int], ...] = ()
     settled: bool = False
     adopts: bool = False
+    replayed: bool = False
 
 
 class Unsubscribe(Request, frozen=True, tag=34):
@@ -369,8 +375,8 @@ class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
     Of a subscription it names the numbering, and its last number. With all up to that, the client has `seen` all that
-    it wants of what each broker took up to a position. Up to number `taken` its application has taken them. Where
-    brokers have come within reach, this is said without a request.
+    it wants of what each broker took up to a position; while it is `replaying`, but for what is replayed. Up to number
+    `taken` its application has taken them. Where brokers have come within reach, this is said without a request.
     """
 
     request: int
@@ -379,6 +385,7 @@ class Accepted(Message, frozen=True, tag=67):
     last: int = 0
     seen: tuple[tuple[NodeId, int], ...] = ()
     taken: int = 0
+    replaying: bool = False
 
 
 class Refused(Message, frozen=True, tag=68):

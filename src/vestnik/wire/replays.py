@@ -45,6 +45,11 @@ class Replay(Struct, frozen=True, array_like=True):
         """How many there are to be, if so many are found."""
         return min([number for number in (self.last, self.most) if number is not None], default=None)
 
+    @property
+    def picks(self) -> bool:
+        """Whether it depends on later events which are wanted."""
+        return self.last is not None or self.latest_by is not None
+
     def key(self) -> Path:
         """The path of which the latest of each value is wanted; WrongValue where it is none."""
         try:
