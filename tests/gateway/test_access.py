@@ -47,9 +47,12 @@ async def test_who_is_not_known_is_told_so(access: Path, headers: dict[str, str]
             await here.http.post("/events", json=priced(1), headers=headers),
             await here.http.get("/events?filter=TRUE", headers=headers),
             await here.http.post("/subscriptions", json=hook, headers=headers),
+            await here.http.get("/subscriptions", headers=headers),
+            await here.http.delete("/subscriptions/any", headers=headers),
         ]
-        assert [(one.status_code, one.headers["www-authenticate"]) for one in answers] == [(401, "Bearer")] * 3
+        assert [(one.status_code, one.headers["www-authenticate"]) for one in answers] == [(401, "Bearer")] * 5
         assert "token" in answers[0].json()["error"]
+        assert sink.got == [], "no sink is asked for who may not subscribe"
 
 
 async def test_a_right_to_publish_is_bounded(access: Path) -> None:

@@ -107,7 +107,7 @@ def test_with_a_certificate_it_speaks_tls_and_asks_for_a_token(tmp_path: Path) -
     access = access_file(tmp_path, '[desk]\ntokens = ["{desk}"]\npublish = true\n', desk="token-of-desk")
     options = ["--tls-cert", str(papers.cert), "--tls-key", str(papers.key), "--access", str(access)]
     trust = ssl.create_default_context(cafile=authority.file)
-    with served(*options) as (_, _, url), httpx.Client(verify=trust, trust_env=False, timeout=20) as http:
+    with served(*options) as (process, _, url), httpx.Client(verify=trust, trust_env=False, timeout=20) as http:
         secure = url.replace("http", "https")
         assert http.get(f"{secure}/healthz", headers={"host": "any.example"}).status_code == 200
         assert http.post(f"{secure}/events", json={"type": "q"}).status_code == 401
@@ -115,6 +115,18 @@ def test_with_a_certificate_it_speaks_tls_and_asks_for_a_token(tmp_path: Path) -
         assert http.post(f"{secure}/events", json={"type": "q"}).status_code == 200
         with pytest.raises(httpx.HTTPError):
             http.get(f"{url}/healthz")
+        fresh = Authority(tmp_path, "other").issue("localhost", "127.0.0.1")
+        papers.cert.write_bytes(fresh.cert.read_bytes())
+        papers.key.write_bytes(fresh.key.read_bytes())
+        process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                httpx.get(f"{secure}/healthz", verify=trust, trust_env=False)
+            except httpx.ConnectError:
+                break
+        else:
+            pytest.fail("the certificate of the gateway was not renewed")
 
 
 @pytest.mark.parametrize(

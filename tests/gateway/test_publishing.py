@@ -104,6 +104,7 @@ async def test_what_the_broker_refuses_is_refused_by_itself() -> None:
         (BATCH, b"{}", 400, "", "list"),
         (JSON, b'{"data": {}}', 400, "type", "required"),
         (BINARY | {"ce-id": ""}, b"", 400, "id", "empty"),
+        (JSON | {"ce-type": "q", "ce-id": "1"}, b'{"type": "other"}', 400, "ce-specversion", "required"),
         (BINARY | {"ce-subject": "%FF"}, b"", 400, "ce-subject", "UTF-8"),
         (BINARY | {"ce-priority": "high"}, b"", 400, "ce-priority", "integer"),
         (BINARY | {"content-type": "text/plain"}, b"hello", 400, "content-type", "JSON"),

@@ -169,7 +169,7 @@ async def test_an_end_of_the_subscription_is_said() -> None:
         ("", "filter", "required"),
         ("filter=price >", "filter", "column"),
         ("filter=a=1&filter=b=1", "filter", "twice"),
-        ("filter=a=1&replay=first=3", "replay", "last=N"),
+        ("filter=a=1&replay=first=3", "replay", "known are all, last"),
         ("filter=a=1&replay=last=x", "replay", "last"),
         ("filter=a=1&queue=0", "queue", "1 to"),
         ("filter=a=1&queue=99999999", "queue", "1 to"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,21 @@ async def test_a_webhook_is_listed_and_deleted() -> None:
         assert (await here.http.delete(path)).status_code == 204
         assert (await here.http.get("/subscriptions")).json() == []
         assert [(await here.http.get(path)).status_code, (await here.http.delete(path)).status_code] == [404, 404]
-        assert len(here.broker.host.guests) == 1
+        assert not any(client.subscriptions for client in here.broker.host.core.clients.values())
+
+
+async def test_a_webhook_that_has_ended_makes_room_for_another() -> None:
+    async with world(webhooks=1) as here, SinkServer() as sink:
+        for number in range(3):
+            path = await made(here, sink)
+            full = await here.http.post("/subscriptions", json={"filter": "EXISTS price", "sink": sink.url})
+            assert (full.status_code, "1 webhooks" in full.json()["error"]) == (503, True)
+            sink.status = 410
+            await here.bus.publish(quote(number))
+            while (await here.http.get(path)).json()["state"] != "ended":
+                await asyncio.sleep(0.01)
+            sink.status = 200
+        assert [one["state"] for one in (await here.http.get("/subscriptions")).json()] == ["ended", "ended"]
 
 
 async def test_a_webhook_is_for_who_made_it() -> None:
@@ -152,7 +167,7 @@ async def test_a_webhook_is_for_who_made_it() -> None:
         ({"filter": "a = 1", "sink": "http://example.org/"}, 403, "sink", "example.org"),
         ({"filter": "a = 1", "sink": "http://169.254.1.1/"}, 403, "sink", "169.254.1.1"),
         ({"filter": "a = 1", "sink": "http://127.0.0.1:1/"}, 422, "sink", "could not be asked"),
-        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "replay": "x"}, 400, "replay", "last=N"),
+        ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "replay": "x"}, 400, "replay", "known are all, last"),
         ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "token": "a\nb"}, 400, "token", "ASCII"),
     ],
 )
@@ -223,7 +238,7 @@ async def test_webhooks_outlive_the_gateway(tmp_path: Path, monkeypatch: pytest.
             await here.bus.publish(quote(1))
             await until(lambda: sink.prices == [1])
             sink.status = 500
-            await here.bus.publish_many([quote(2), quote(3)])
+            await here.bus.publish_many([quote(2, time="2020-01-01T00:00:00Z"), quote(3)])
             await until(lambda: sink.prices[-1] == 2)
         assert file.stat().st_mode & 0o777 == 0o600
         sink.status = 200
@@ -256,10 +271,13 @@ async def test_how_far_it_came_is_written_down(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(pushing, "QUIET", 0.01)
     monkeypatch.setattr(webhooks, "WRITTEN_EVERY", 0.01)
     file = tmp_path / "webhooks.json"
+    monkeypatch.setattr(bus, "LEASE", 0.3)
     async with world(hooks=file) as here, SinkServer() as sink:
         await made(here, sink)
-        first = HookFile(file).read()[0].since
-        await until(lambda: HookFile(file).read()[0].since > first)
+        first = HookFile(file).read()[0].seen["b"]
+        await here.bus.publish(quote(1))
+        await until(lambda: HookFile(file).read()[0].seen["b"] == first + 1)
+        assert sink.prices == [1]
 
 
 async def test_a_webhook_that_cannot_be_stored_is_not_made(tmp_path: Path) -> None:

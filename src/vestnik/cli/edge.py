@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Final
 
 from vestnik.broker.inspection import status
@@ -37,6 +38,8 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
 
     cert, key = broker.settings.tls_cert, broker.settings.tls_key
     secure = None if cert is None or key is None else tls.listening(cert, key)
+    if secure is not None and cert is not None:
+        broker.reloaded = partial(tls.load, secure, cert, key)
 
     @asynccontextmanager
     async def both() -> AsyncIterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -58,6 +58,17 @@ def check_number(what: str, given: int | None, least: int = 1) -> None:
         raise WrongType(f"{what} is a whole number", given)
     if given < least:
         raise WrongValue(f"{what} is {least} or more", given)
+
+
+def check_positions(what: str, given: Mapping[str, int] | None) -> None:
+    """None stands for none at all."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise WrongType(f"{what} is a mapping of brokers to positions", given)
+    for broker, position in given.items():
+        check_text(f"a broker in {what}", broker)
+        check_number(f"the position of {broker} in {what}", position, least=-1)
 
 
 def check_callable(what: str, given: Callable[..., Any] | None) -> None:

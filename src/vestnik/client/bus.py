@@ -7,7 +7,7 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from itertools import count
 from typing import Any, Final, Self
 
@@ -16,6 +16,7 @@ from vestnik.client.arguments import (
     as_filter,
     check_callable,
     check_number,
+    check_positions,
     check_text,
     check_timeout,
 )
@@ -27,7 +28,7 @@ from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Told
+from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Over, Told
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
 from vestnik.wire.messages import Reviewed
@@ -172,15 +173,18 @@ class Bus:
         checking: Checking | None = None,
         replay: Replay | None = None,
         settled: bool = False,
+        seen: Mapping[str, int] | None = None,
     ) -> Subscription:
         """Subscribe; returns when the broker has it. A `callback` is called with each notification.
 
         With `settled` it returns when all brokers have it that are connected: what is published from then on comes.
 
         With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
-        the broker is asked now and then whether any was lost; without, that is seen when the next one comes.
+        the broker is asked now and then whether any was lost; without, that is seen when the next one comes. With
+        `seen`, as an earlier subscription had it, what brokers took since then comes first.
         """
         self._line.check("subscribe")
+        check_positions("seen", seen)
         check_text("the name of a subscription", name)
         check_callable("a callback", callback)
         check_number("the queue of a subscription", queue)
@@ -199,7 +203,7 @@ class Bus:
         self._subscriptions[name] = made
         keep, now = KEPT * max(queue, QUEUE), time.monotonic()
         terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
-        terms |= {"settled": settled, "adopts": self._is_named}
+        terms |= {"settled": settled, "adopts": self._is_named, "seen": seen or {}}
         acts = self._session.subscribe(name, made.filter, now, **terms)
         try:
             await self._answers.done(("subscription", name), acts)
@@ -236,6 +240,10 @@ class Bus:
             raise Disconnected(f"subscription {name} is over and cannot be changed; subscribe again")
         await self._answers.done(("subscription", name), self._session.change(name, found, time.monotonic()))
         subscription.filter = found
+
+    def seen(self, subscription: Subscription) -> Mapping[str, int]:
+        """The position of each broker up to which a subscription has come."""
+        return self._session.seen(subscription.name)
 
     def pause(self, subscription: Subscription) -> None:
         """Let the broker keep what comes for a subscription."""
@@ -330,6 +338,8 @@ class Bus:
                 self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
             case Missing(name, reason) if name in self._subscriptions:
                 self._subscriptions[name].miss(None, reason)
+            case Over(name, reason) if name in self._subscriptions:
+                self._subscriptions.pop(name).end(NotAccepted(f"subscription {name}", reason))
 
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""

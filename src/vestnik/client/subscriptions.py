@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from vestnik.client.arguments import check_timeout
@@ -73,9 +73,22 @@ class Subscription(AsyncIterator[Notification]):
         return found
 
     @property
+    def seen(self) -> Mapping[str, int]:
+        """The position of each broker up to which all that it took, and that is wanted here, has come.
+
+        Brokers tell it now and then. When nothing is `waiting`, another subscription may go on from there.
+        """
+        return self._bus.seen(self)
+
+    @property
+    def waiting(self) -> int:
+        """How many came and were not taken."""
+        return len(self._waiting.items)
+
+    @property
     def left(self) -> int:
         """How many came and are not done with: who asks for the next one is done with the last."""
-        return len(self._waiting.items) + self._has_one
+        return self.waiting + self._has_one
 
     def _taken(self, item: Notification) -> Notification:
         self._has_one = True

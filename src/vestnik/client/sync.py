@@ -95,6 +95,7 @@ class SyncBus:
         checking: Checking | None = None,
         replay: Replay | None = None,
         settled: bool = False,
+        seen: Mapping[str, int] | None = None,
     ) -> SyncSubscription:
         made = self._bus.subscribe(
             wanted,
@@ -106,6 +107,7 @@ class SyncBus:
             checking=checking,
             replay=replay,
             settled=settled,
+            seen=seen,
         )
         return SyncSubscription(self, self.run(made))
 
@@ -201,6 +203,10 @@ class SyncSubscription(Iterator[Notification]):
     @property
     def filter(self) -> Filter:
         return self._subscription.filter
+
+    @property
+    def seen(self) -> Mapping[str, int]:
+        return self._subscription.seen
 
     def __repr__(self) -> str:
         return f"<Sync{repr(self._subscription).removeprefix('<')}"

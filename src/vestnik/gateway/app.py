@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
-from vestnik.gateway.answers import HANDLERS, answer
+from vestnik.gateway.answers import HANDLERS, answer, problem
 from vestnik.gateway.doors import Doorkeeper
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.metrics import CONTENT_TYPE, Metrics, Readings
@@ -50,7 +50,7 @@ class Gateway:
         self._sessions = Sessions(connect, settings.connections)
         self._sockets = Sockets(connect, encoder, self._metrics, settings)
         self._source = EventSource(connect, encoder, self._metrics, settings)
-        self._webhooks = Webhooks(connect, encoder, self._metrics, settings)
+        self._webhooks = Webhooks(connect, self._sessions, encoder, self._metrics, settings)
         publishing = Publishing(self._sessions, self._metrics, settings.largest, settings.patience)
         self.routes: Final = [
             Route("/events", self._source.get, methods=["GET"]),
@@ -64,6 +64,7 @@ class Gateway:
             Route("/healthz", _is_alive, methods=["GET"]),
             Route("/readyz", self._is_ready, methods=["GET"]),
             Route("/openapi.json", _describe, methods=["GET"]),
+            Route("/ws", _wants_upgrade, methods=["GET"]),
             WebSocketRoute("/ws", self._sockets.talk),
         ]
         inside = Starlette(routes=self.routes, exception_handlers=HANDLERS)
@@ -97,6 +98,12 @@ class Gateway:
 
 async def _is_alive(_: Request) -> Response:
     return answer({"alive": True})
+
+
+async def _wants_upgrade(_: Request) -> Response:
+    refusal = problem(426, "this address is for WebSockets", "upgrade")
+    refusal.headers["upgrade"] = "websocket"
+    return refusal
 
 
 async def _describe(_: Request) -> Response:

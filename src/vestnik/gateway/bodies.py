@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any, TypeVar
 
-import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
 from vestnik.errors import InvalidEvent, InvalidRequest, VestnikError
+from vestnik.model.nearest import meant
 from vestnik.model.strict_json import read_json
+from vestnik.model.tables import Misfit, read_table
 from vestnik.wire.replays import Replay
 
 BODY_WITHIN = 30.0
 """Seconds in which a body has to come."""
+
+REPLAYS = ("all", "last", "since", "latest_by")
+"""What a replay may be of."""
 
 Shape = TypeVar("Shape")
 
@@ -63,10 +67,9 @@ def read_value(text: str | bytes) -> Any:
 
 def shaped(shape: Any, value: Any) -> Any:
     try:
-        return msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at ")
-        raise InvalidRequest(reason, place.strip("`").removeprefix("$").removeprefix(".")) from None
+        return read_table(value, shape)
+    except Misfit as error:
+        raise InvalidRequest(error.reason, error.path) from None
 
 
 def read_replay(text: str) -> Replay:
@@ -81,6 +84,8 @@ def read_replay(text: str) -> Replay:
 
 
 def replay_of(given: dict[str, Any]) -> Replay:
+    for name in given.keys() - set(REPLAYS):
+        raise InvalidRequest(f"there is no {name!r}{meant(name, REPLAYS)}", "replay")
     try:
         return Replay(**given)
     except (TypeError, ValueError, VestnikError) as error:

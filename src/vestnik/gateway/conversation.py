@@ -206,7 +206,7 @@ class Conversation:
                 await self._notify(subscription.name, notification)
             reason = "it was unsubscribed"
         except TurnedAway as error:
-            self.end(WENT_WRONG, error.reason)
+            self.end(REFUSED, error.reason)
             return
         except VestnikError as error:
             reason = str(error)

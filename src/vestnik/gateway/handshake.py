@@ -42,4 +42,6 @@ def _rate(text: str) -> float:
 def reason_of(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, h11.RemoteProtocolError):
+        return "what answers there does not speak HTTP"
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -16,13 +16,14 @@ from vestnik.errors import InvalidSetting
 class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is pushed where, for whom, and at most how often a minute.
 
-    The broker is shown the token `owner`, the sink `token`. What came before `since`, in microseconds, was pushed.
+    The broker is shown the token `owner`, the sink `token`. What each broker took up to the position that is `seen` was
+    pushed.
     """
 
     id: str
     filter: str
     sink: str
-    since: int
+    seen: dict[str, int] = {}
     rate: float | None = None
     owner: str | None = None
     token: str | None = None

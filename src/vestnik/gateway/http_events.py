@@ -24,7 +24,7 @@ Entry: TypeAlias = Event | InvalidEvent
 def read_events(headers: Headers, body: bytes) -> list[Entry]:
     """The events of a request. InvalidEvent or InvalidRequest where they cannot be told from each other."""
     kind = content_type(headers)
-    if f"{_PREFIX}specversion" in headers and kind not in (STRUCTURED, BATCH):
+    if kind not in (STRUCTURED, BATCH) and any(header.startswith(_PREFIX) for header in headers):
         return [_binary(headers, body)]
     if kind == STRUCTURED:
         return [_event(read_json(body), standard=True)]
@@ -75,6 +75,8 @@ def _binary(headers: Headers, body: bytes) -> Event:
             if name in attributes or name in ("data", "datacontenttype"):
                 raise InvalidEvent("is there twice, or is no header", header)
             attributes[name] = _text(value, header)
+    if "specversion" not in attributes:
+        raise InvalidEvent("is required", f"{_PREFIX}specversion")
     if "priority" in attributes:
         attributes["priority"] = _integer(attributes["priority"], f"{_PREFIX}priority")
     if body:

@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import random
 import time
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 import h11
@@ -21,14 +22,13 @@ from vestnik.gateway.http_events import STRUCTURED
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sinks import Sink, ask
 from vestnik.model.events import Event
-from vestnik.model.times import MICROS
 
 GAP: Final = "vestnik.gap"
 """The type of the event by which a sink is told that some are lost."""
 FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH = 0.5, 60.0, 3600.0
 """Seconds before something is tried again: at first, later, and where the sink says for how long."""
 QUIET = 1.0
-"""Seconds without a notification after which all that came is taken to be pushed."""
+"""Seconds without a notification after which it is looked how far brokers have come."""
 RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
 GONE: Final = 410
 UNWANTED: Final = frozenset({400, 413, 415, 422})
@@ -50,6 +50,7 @@ class Push:
         self._encoder = encoder
         self._metrics = metrics
         self._unwanted = 0  # events that the sink did not want since the last that it took
+        self._seen: Mapping[str, int] = hook.seen
 
     @property
     def hook(self) -> Hook:
@@ -62,14 +63,20 @@ class Push:
             if again:
                 await self._deliver(_gap_text(Gap(None, RESTARTED), self._hook.id))
             while True:
+                if not subscription.waiting:
+                    self._note(subscription.seen)
                 try:
                     notification = await subscription.get(QUIET)
                 except TimeoutError:
-                    self._hook = replace(self._hook, since=int((time.time() - QUIET) * MICROS))
-                else:
-                    await self._push(notification)
+                    continue
+                await self._push(notification)
         except VestnikError as error:
             self.ended = str(error)
+
+    def _note(self, seen: Mapping[str, int]) -> None:
+        """All that brokers took up to these positions was pushed."""
+        if seen is not self._seen:
+            self._seen, self._hook = seen, replace(self._hook, seen=dict(seen))
 
     async def _push(self, notification: Notification) -> None:
         gap = self._gap(notification)

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import math
 import secrets
-import time
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,11 +23,10 @@ from vestnik.gateway.handshake import permitted_rate
 from vestnik.gateway.hooks import Hook, HookFile
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.pushing import Push
-from vestnik.gateway.sessions import Connect
+from vestnik.gateway.sessions import Connect, Sessions
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sinks import read_sink
 from vestnik.model.filters import Filter
-from vestnik.model.times import MICROS
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -35,8 +34,6 @@ LOG: Final = logging.getLogger("vestnik")
 QUEUE = 1000
 WRITTEN_EVERY = 5.0
 """Seconds after which it is written down how far hooks have come."""
-OVERLAP: Final = 60
-"""Seconds that are pushed again after a restart: events have times that may be before they came."""
 RETRY: Final = 1.0
 
 
@@ -57,8 +54,11 @@ class _Running(NamedTuple):
 class Webhooks:
     """All of them. Only who shows the token with which one was made sees it."""
 
-    def __init__(self, connect: Connect, encoder: Encoder, metrics: Metrics, settings: GatewaySettings) -> None:
+    def __init__(
+        self, connect: Connect, sessions: Sessions, encoder: Encoder, metrics: Metrics, settings: GatewaySettings
+    ) -> None:
         self._connect = connect
+        self._sessions = sessions
         self._encoder = encoder
         self._metrics = metrics
         self._settings = settings
@@ -75,7 +75,7 @@ class Webhooks:
         if wanted.token is not None and not (wanted.token.isascii() and wanted.token.isprintable()):
             raise InvalidRequest("is written in ASCII", "token")
         most = self._settings.webhooks
-        if len(self._running) + self._opening >= most:
+        if len(self._hooks()) + self._opening >= most:
             raise InvalidRequest(f"there are {most:,} webhooks, and no more at a time", status=503)
         self._opening += 1
         try:
@@ -90,57 +90,72 @@ class Webhooks:
         return answer(_shown(push), 201, {"location": f"/subscriptions/{push.hook.id}"})
 
     async def get_all(self, request: Request) -> Response:
-        owner = read_token(request.headers)
+        owner = await self._owner(request)
         return answer([_shown(one.push) for one in self._running.values() if one.push.hook.owner == owner])
 
     async def get(self, request: Request) -> Response:
-        return answer(_shown(self._own(request).push))
+        return answer(_shown((await self._own(request)).push))
 
     async def delete(self, request: Request) -> Response:
-        running = self._own(request)
+        running = await self._own(request)
         del self._running[running.push.hook.id]
         await _stop(running)
         await self._write()
         return Response(status_code=204)
 
-    def _own(self, request: Request) -> _Running:
-        id = request.path_params["id"]
+    async def _owner(self, request: Request) -> str | None:
+        """The token that is shown, which the broker knows."""
+        owner = read_token(request.headers)
+        async with self._sessions.lent(owner):
+            return owner
+
+    async def _own(self, request: Request) -> _Running:
+        id, owner = request.path_params["id"], await self._owner(request)
         running = self._running.get(id)
-        if running is None or running.push.hook.owner != read_token(request.headers):
+        if running is None or running.push.hook.owner != owner:
             raise InvalidRequest(f"there is no subscription {id}", "id", 404)
         return running
 
     # --- pushing ---
 
     async def _begin(self, wanted: Wanted, owner: str | None) -> Push:
-        """Ask the sink, then subscribe: whatever goes wrong is told to who asked for it."""
+        """Subscribe, then ask the sink: nobody is asked anything for who has no right to subscribe."""
         Filter.parse(wanted.filter)
         sink = read_sink(wanted.sink, self._settings.sinks)
         replay = None if wanted.replay is None else read_replay(wanted.replay)
-        rate = await permitted_rate(sink)
         hook = Hook(
             id=secrets.token_urlsafe(12),
             filter=wanted.filter,
             sink=wanted.sink,
-            since=int(time.time() * MICROS),
-            rate=None if math.isinf(rate) else rate,
             owner=owner,
             token=wanted.token,
         )
-        bus, subscription = await self._subscribed(hook, replay)
+        bus, subscription = await self._subscribed(hook, replay=replay)
+        try:
+            rate = await permitted_rate(sink)
+        except BaseException:
+            await bus.close()
+            raise
+        hook = structs.replace(hook, rate=None if math.isinf(rate) else rate, seen=dict(subscription.seen))
         push = Push(hook, sink, self._encoder, self._metrics)
         self._run(push, asyncio.create_task(_pushed(push, bus, subscription)))
         return push
 
     def _run(self, push: Push, task: asyncio.Task[None]) -> None:
+        """Of those that have ended no more are remembered than there may be."""
         self._running[push.hook.id] = _Running(push, task)
+        ended = [id for id, running in self._running.items() if running.push.ended]
+        for id in ended[: max(0, len(self._running) - 2 * self._settings.webhooks)]:
+            del self._running[id]
 
-    async def _subscribed(self, hook: Hook, replay: Replay | None) -> tuple[Bus, Subscription]:
+    async def _subscribed(
+        self, hook: Hook, *, replay: Replay | None = None, seen: Mapping[str, int] | None = None
+    ) -> tuple[Bus, Subscription]:
         bus = self._connect(hook.owner)
         try:
             async with asyncio.timeout(self._settings.patience):
                 await bus.__aenter__()
-                return bus, await bus.subscribe(hook.filter, queue=QUEUE, replay=replay)
+                return bus, await bus.subscribe(hook.filter, queue=QUEUE, replay=replay, seen=seen)
         except BaseException:
             await bus.close()
             raise
@@ -164,15 +179,15 @@ class Webhooks:
 
     async def _resumed(self, push: Push) -> None:
         """What came since is asked of the broker, as soon as it can be reached, and if there is a right to."""
-        replay: Replay | None = Replay(since=push.hook.since - OVERLAP * MICROS)
+        seen = push.hook.seen
         while True:
             try:
-                bus, subscription = await self._subscribed(push.hook, replay)
+                bus, subscription = await self._subscribed(push.hook, seen=seen)
             except NotAccepted as error:
-                if replay is None:
+                if not seen:
                     push.ended = str(error)
                     return
-                replay = None
+                seen = {}
             except (Unreachable, Disconnected, TimeoutError) as error:
                 push.failing = str(error) or "the broker did not answer in time"
                 await asyncio.sleep(RETRY)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
-from msgspec.inspect import CollectionType, StructType, Type, UnionType, type_info
+from msgspec.inspect import CollectionType, LiteralType, StructType, Type, UnionType, type_info
 
 from vestnik.model.nearest import meant
 
@@ -40,6 +40,11 @@ def _hint(reason: str, path: str, data: Any, kind: type) -> str:
     if found := re.search("Invalid value '(.*)'", reason):
         parent, _, tag = path.rpartition(".")
         return meant(found[1], [str(one.tag) for one in _structs_at(parent, data, kind) if one.tag_field == tag])
+    if found := re.search("Invalid enum value '(.*)'", reason):
+        parent, _, name = path.rpartition(".")
+        fields = [field for one in _structs_at(parent, data, kind) for field in one.fields if field.encode_name == name]
+        kinds = _plain(field.type for field in fields)
+        return meant(found[1], [str(value) for one in kinds if isinstance(one, LiteralType) for value in one.values])
     return ""
 
 

@@ -82,6 +82,7 @@ class Broker:
         self._journal: JournalStore | None = None
         self._trace: TraceFile | None = None
         self._dialling: ssl.SSLContext | None = None
+        self.reloaded: Callable[[], None] = lambda: None  # called when certificates were read again
 
     async def __aenter__(self) -> Self:
         settings = self.settings
@@ -187,6 +188,7 @@ class Broker:
             self._server.secure(listening)
         if access is not None:
             self.host.admit_by(access)
+        self.reloaded()
         self._say("certificates and access were read again")
 
     async def __aexit__(self, *_: object) -> None:

@@ -39,6 +39,13 @@ class Missing(Struct, frozen=True):
     reason: str
 
 
+class Over(Struct, frozen=True):
+    """Tell the application that a subscription is over, which the broker had accepted, and why."""
+
+    name: str
+    reason: str
+
+
 class Done(Struct, frozen=True):
     """Tell the application that the broker has done what it asked for, or refused it for a reason.
 
@@ -71,4 +78,4 @@ class Alarm(Struct, frozen=True):
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Missing | Done | Found | Told | Alarm
+Act: TypeAlias = Say | Hand | Lost | Missing | Over | Done | Found | Told | Alarm

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER
-from vestnik.session.acts import Act, Alarm, Done, Found, Say, Told
+from vestnik.session.acts import Act, Alarm, Done, Found, Over, Say, Told
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
 from vestnik.session.inbox import Inbox
@@ -47,6 +48,7 @@ from vestnik.wire.messages import (
 )
 from vestnik.wire.replays import Replay
 
+NOTHING_SEEN: Final[Mapping[str, int]] = MappingProxyType({})
 RENEWALS = 3
 """How often something is renewed within its lease, unless the session has a time of its own for it."""
 
@@ -93,16 +95,19 @@ class Session:
         replay: Replay | None = None,
         settled: bool = False,
         adopts: bool = False,
+        seen: Mapping[str, int] = NOTHING_SEEN,
     ) -> list[Act]:
         """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again.
 
         It is to be answered when the broker has it; where it is to be `settled`, when all brokers within reach do. A
-        client that lived before `adopts` what the broker kept for it.
+        client that lived before `adopts` what the broker kept for it, or begins with what each broker took behind the
+        position that it has `seen`.
         """
         known = self._subscriptions.get(name)
         if known is None:
             known = self._inbox.add(name)
             known.outlives = known.adopts = adopts
+            known.sees(0, dict(seen), replaying=False)
         known.filter, known.lease, known.keep, known.replay, known.settled = wanted, lease, keep, replay, settled
         if known.checking != checking:
             known.checking = checking
@@ -111,6 +116,11 @@ class Session:
                 known.interval = checking.first
                 self._agenda.put(Errand("check", name), now + known.interval)
         return [self._say_subscription(known, now), *self._alarm()]
+
+    def seen(self, name: str) -> Mapping[str, int]:
+        """The position of each broker up to which all that it took was handed over, as far as is known."""
+        known = self._subscriptions.get(name)
+        return NOTHING_SEEN if known is None else known.seen.positions
 
     def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
         """Give a subscription another filter."""
@@ -264,20 +274,24 @@ class Session:
         return [*acts, *done]
 
     def _refused(self, number: int, reason: str) -> list[Act]:
-        """What was there before stays as it was; what was not is not."""
+        """What was there before stays as it was; what was not is not. What was, and is not renewed, is over."""
         done = self._done(number, reason)
+        over: list[Act] = []
         for act in done:
             match act.what:
-                case Subscribe(name) if name in self._subscriptions:
+                case Subscribe(name, wanted) if name in self._subscriptions:
                     known = self._subscriptions[name]
                     if known.accepted is None:
                         self._inbox.forget(known)
+                    elif known.accepted == wanted:
+                        self._inbox.forget(known)
+                        over.append(Over(name, reason))
                     else:
                         known.filter = known.accepted
                 case Advertise(name):
                     self._advertisements.pop(name, None)
                     self._agenda.drop(Errand("offer", name))
-        return [*done]
+        return [*done, *over]
 
     def _fetched(self, request: int, events: tuple[Event, ...], lost: tuple[str, ...], *, more: bool) -> list[Act]:
         """Past events come in parts; what is repeated in between begins again."""

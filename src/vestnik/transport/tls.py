@@ -14,7 +14,7 @@ OLDEST: Final = ssl.TLSVersion.TLSv1_2
 def listening(cert: Path, key: Path, ca: Path | None = None) -> ssl.SSLContext:
     """For who is connected to. With `ca`, who connects may show a certificate, which must be one of that authority."""
     context = _context(ssl.Purpose.CLIENT_AUTH, ca)
-    _load(context, cert, key)
+    load(context, cert, key)
     context.verify_mode = ssl.CERT_NONE if ca is None else ssl.CERT_OPTIONAL
     return context
 
@@ -23,7 +23,7 @@ def dialling(ca: Path | None = None, cert: Path | None = None, key: Path | None 
     """For who connects: the other end shows a certificate for its host, of `ca` or of an authority of the system."""
     context = _context(ssl.Purpose.SERVER_AUTH, ca)
     if cert is not None:
-        _load(context, cert, key)
+        load(context, cert, key)
     return context
 
 
@@ -36,7 +36,8 @@ def _context(purpose: ssl.Purpose, ca: Path | None) -> ssl.SSLContext:
     return context
 
 
-def _load(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+def load(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+    """Show this certificate from now on; connections that there are go on."""
     try:
         context.load_cert_chain(cert, key, password=lambda: "")  # and not by asking at the terminal
     except OSError as error:
