@@ -153,14 +153,16 @@ class InvalidTrace(VestnikError):
         super().__init__(f"{name}:{line}: {reason}")
 
 
+ADDRESSES = "vestnik://HOST:PORT, vestniks://HOST:PORT for TLS, or HOST:PORT"
+
+
 class InvalidAddress(VestnikError):
     """`text` does not say where a broker is: `reason`."""
 
-    def __init__(self, text: str, reason: str) -> None:
+    def __init__(self, text: str, reason: str, expected: str = ADDRESSES) -> None:
         self.text = text
         self.reason = reason
-        expected = "expected vestnik://HOST:PORT, vestniks://HOST:PORT for TLS, or HOST:PORT"
-        super().__init__(f"{text!r} is no address: {reason}; {expected}")
+        super().__init__(f"{text!r} is no address: {reason}; expected {expected}")
 
 
 class InvalidAccess(VestnikError):
@@ -178,9 +180,9 @@ class Untrusted(VestnikError):
     def __init__(self, address: str, reason: str) -> None:
         self.address = address
         self.reason = reason
-        super().__init__(
-            f"the broker at {address} is not trusted: {reason}; tls_ca or VESTNIK_CA names the authority to trust"
-        )
+        is_unknown = any(word in reason for word in ("issuer", "self-signed", "self signed"))
+        hint = "; tls_ca or VESTNIK_CA names the authority to trust" if is_unknown else ""
+        super().__init__(f"the broker at {address} is not trusted: {reason}{hint}")
 
 
 class NoMaster(VestnikError):

@@ -164,7 +164,7 @@ class Line:
                 await self._until_over()
                 pause = 0.0
             except ssl.SSLCertVerificationError as error:
-                self._error = Untrusted(self.address, error.verify_message)
+                self._error = Untrusted(self.address, error.verify_message.rstrip("."))
                 self._changed.set()
             except OSError as error:
                 self._error = Unreachable(self.address, error.strerror or str(error) or type(error).__name__)
@@ -247,7 +247,7 @@ class Line:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._turns.finish(end)
         if reason == CLOSED and not self.is_up:
-            reason = f"{CLOSED} at once; if TLS is spoken there, write vestniks://"
+            reason = f"{CLOSED} at once: it may speak TLS (write vestniks://), or not take the certificate it was shown"
         self._end, self.is_up, self._is_full = None, False, False
         self._posted.clear()
         self._error = NoBroker(self.address, reason) if code == FOREIGN else Unreachable(self.address, reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ _LEAVE_WITHIN, _ABORT_WITHIN = 0.7, 1
 
 _TIMES = 10
 """How many times as many connections and requests as streams there may be in all; more are answered with 503."""
+
+
+logging.getLogger("uvicorn.error").addFilter(lambda record: "completing handshake" not in record.getMessage())
+"""What is said of a WebSocket that was refused, as if that were a mistake."""
 
 
 class _Server(uvicorn.Server):

@@ -30,11 +30,13 @@ from vestnik.server.store import JournalStore
 from vestnik.server.tracing import TraceFile
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address
-from vestnik.transport.ends import End
+from vestnik.transport.ends import CLOSED, End
 from vestnik.transport.foreign import FOREIGN
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import address, dial, listen
 
+AT_ONCE: Final = 1.0
+"""Seconds before which a connection that ends has hardly begun."""
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
 
@@ -222,8 +224,8 @@ class Broker:
                 text = f"cannot join {at}: {error.strerror or error}; trying again"
             else:
                 self._failed[at] = Parting(code, reason)
-                text = f"{at} does not take the link: {reason}; {LASTING}" if code in FINAL else ""
-                text = text or f"the link to {at} is over: {reason}; trying again"
+                text = f"there is no link to {at}: {reason}; {LASTING}" if code in FINAL else ""
+                text = text or f"the link to {at} is over: {_hinted(reason, begun)}; trying again"
             if text != said:
                 self._say(text)
                 said = text
@@ -244,6 +246,13 @@ def _journal(folder: Path, settings: Settings) -> JournalStore:
         return store
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
+
+
+def _hinted(reason: str, begun: float) -> str:
+    """Why a link is over that was begun then."""
+    if reason != CLOSED or time.monotonic() - begun > AT_ONCE:
+        return reason
+    return f"{CLOSED} at once; maybe only one of the two speaks TLS, or does not take the other's certificate"
 
 
 def _why_not(error: OSError) -> str:

@@ -49,7 +49,7 @@ def read_address(text: str) -> Address:
     except ValueError:
         raise InvalidAddress(text, "its port is no number up to 65535") from None
     if parts.scheme == SECURE:
-        raise InvalidAddress(text, "a broker with tls_cert joins others by TLS anyway; leave the scheme out")
+        raise InvalidAddress(text, "brokers with tls_cert and tls_key join others by TLS anyway", "HOST:PORT")
     if parts.scheme != SCHEME:
         raise InvalidAddress(text, f"{parts.scheme} is not spoken here")
     if text.isdecimal():
