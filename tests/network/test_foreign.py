@@ -65,5 +65,5 @@ async def test_who_does_not_speak_tls_to_a_broker_that_does() -> None:
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
-        with pytest.raises(Unreachable, match="it may speak TLS .write vestniks://"):
+        with pytest.raises(Unreachable, match="it may speak TLS"):
             await vestnik.connect(f"{host}:{port}", timeout=0.5)
