@@ -35,6 +35,8 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a queue of text": (lambda bus: bus.subscribe("TRUE", queue="5"), "a whole number, not '5'"),
     "a replay of a number": (lambda bus: bus.subscribe("TRUE", replay=10), r"such as Replay\(last=10\), not 10"),
     "a strategy that is a class": (lambda bus: bus.subscribe("TRUE", checking=vestnik.Constant), "the class Constant"),
+    "positions that are none": (lambda bus: bus.subscribe("TRUE", seen=5), "a mapping of brokers to positions, not 5"),
+    "a position of text": (lambda bus: bus.subscribe("TRUE", seen={"b": "5"}), "the position of b in seen .* not '5'"),
     "fetch a number": (lambda bus: bus.fetch(3), "a filter is a Filter or its text"),
     "fetch so many": (lambda bus: bus.fetch("TRUE", limit="all"), "the limit of a fetch is a whole number, not 'all'"),
     "advertise a number": (lambda bus: bus.advertise(3), "a filter is a Filter or its text"),

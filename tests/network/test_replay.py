@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import vestnik
-from network.worlds import broker, client, quote, taken
+from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
 from vestnik.errors import WrongType, WrongValue
 
@@ -81,6 +81,39 @@ async def test_what_was_stored_in_an_earlier_life_is_replayed(tmp_path: Path) ->
     async with broker(data=tmp_path) as b, client(b) as c:
         await c.publish(quote(6))
         assert await taken(await c.subscribe("price > 2", replay=Replay(all=True)), 4) == [3, 4, 5, 6]
+
+
+async def test_a_subscription_goes_on_where_another_had_come_to(tmp_path: Path) -> None:
+    """Though its broker was away meanwhile, and though times say otherwise."""
+    async with broker("b1", data=tmp_path / "b1") as b1:
+        async with broker("b2", (b1,), data=tmp_path / "b2") as b2, client(b1) as c:
+            await until(lambda: len(b1.host.core.surroundings.positions) == 2)
+            subscription = await c.subscribe("price > 0", settled=True)
+            async with client(b2) as p:
+                await p.publish(quote(1))
+                assert await taken(subscription, 1) == [1]
+                noted = dict(subscription.seen)
+                await p.publish_many([quote(2, time=0), quote(3)])
+            await c.publish(quote(4))
+        async with client(b1) as c:
+            subscription = await c.subscribe("price > 0", seen=noted)
+            assert await taken(subscription, 1) == [4]
+            async with broker("b2", (b1,), data=tmp_path / "b2"):
+                found = await taken(subscription, 3 if noted["b2"] == 0 else 2)
+                assert found[-2:] == [2, 3]
+                await c.publish(quote(5))
+                assert await taken(subscription, 1) == [5]
+
+
+async def test_it_does_without_async_too(tmp_path: Path) -> None:
+    def goes_on(address: str) -> object:
+        with vestnik.connect_sync(address) as bus:
+            noted = dict(bus.subscribe("price > 0").seen)
+            bus.publish(quote(1))
+            return bus.subscribe("price > 0", seen=noted).get(10).event.data
+
+    async with broker(data=tmp_path) as b:
+        assert await asyncio.to_thread(goes_on, b.address) == {"price": 1}
 
 
 async def test_past_events_can_be_fetched(tmp_path: Path) -> None:
