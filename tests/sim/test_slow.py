@@ -127,12 +127,13 @@ def test_what_comes_twice_is_asked_for_once(replay: Replay | None, monkeypatch: 
     assert handed(net.trace, "c") == everything and handed(net.trace, "n") == (everything if replay else [])
 
 
-def test_the_past_of_a_broker_out_of_reach_is_missing() -> None:
+@pytest.mark.parametrize("replay", [Replay(last=9), Replay(since=0), Replay(latest_by="n")])
+def test_the_past_of_a_broker_out_of_reach_is_missing(replay: Replay) -> None:
     net = pair()
     net.publish("p", quote(1))
     net.settle()
     net.attach("n", "b0")
-    net.subscribe("n", "all", ALL, replay=Replay(all=True))
+    net.subscribe("n", "all", ALL, replay=replay)
     net.run(net.now + 0.011)
     net.cut("b1", "b2")
     net.settle()
@@ -221,3 +222,55 @@ def test_what_was_replayed_is_not_again() -> None:
     net.settle()
     assert handed(net.trace, "c") == ["2", "3", "4"]
     assert not any(isinstance(record, Missing) for record in net.trace)
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["before it has answered", "in the midst of its answer"])
+def test_what_a_broker_was_to_replay_comes_when_it_is_back(parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if parts:
+        monkeypatch.setattr(pages, "PAGE", 2)
+        monkeypatch.setattr(selection, "UNASKED", 2)
+    net = network(line(3), link=Link(Constant(1.0)))
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.attach("q", "b0")
+    net.publish("p", *(quote(number) for number in range(1, 9)))
+    net.publish("q", quote(10, "q"))
+    net.run(20.0)
+    net.subscribe("c", "all", ALL, lease=1000.0, keep=100, replay=Replay(all=True))
+    net.run(25.5 if parts else 22.5)
+    net.cut("b1", "b2")
+    net.settle()
+    before = handed(net.trace, "c")
+    assert "10" in before and len(before) < 9 and (len(before) > 1) == parts
+    net.publish("p", quote(9))
+    net.restore("b1", "b2")
+    net.settle()
+    assert sorted(handed(net.trace, "c"), key=int) == [str(number) for number in range(1, 11)]
+    assert [id for id in handed(net.trace, "c") if id != "10"] == [str(number) for number in range(1, 10)]
+    assert not any(isinstance(record, Missing | Lost) for record in net.trace)
+    assert check_trace(net.trace, stored=True) == []
+
+
+def test_a_subscription_that_begins_while_others_make_up_loses_nothing_either() -> None:
+    net = network(line(3), link=Link(Constant(1.0)))
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.subscribe("c", "one", ALL, lease=1000.0, keep=100)
+    net.settle()
+    net.cut("b1", "b2")
+    net.publish("p", quote(1))
+    net.settle()
+    net.restore("b1", "b2")
+    net.run(net.now + 2.5)
+    assert net.brokers["b0"].core.clients["c"].making_up is not None  # type: ignore[attr-defined]
+    net.subscribe("c", "other", ALL, lease=1000.0, keep=100)
+    net.run(net.now + 0.5)
+    net.crash("b0")
+    net.publish("p", quote(2))
+    net.restart("b0")
+    net.settle()
+    assert {name for record in net.trace if isinstance(record, Notified) for name, _ in record.numbers} == {
+        "one",
+        "other",
+    }
+    assert handed(net.trace, "c")[-1] == "2" and not any(isinstance(record, Missing) for record in net.trace)

@@ -12,7 +12,7 @@ from vestnik.broker.catchup import CatchUp
 from vestnik.broker.confluence import Confluence, Late
 from vestnik.broker.reach import Surroundings
 from vestnik.model.streams import Handed
-from vestnik.session.subscriptions import Subscription
+from vestnik.session.subscriptions import Seen, Subscription
 from vestnik.wire.messages import NodeId, Reach
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -47,7 +47,7 @@ def report_too_early(patch: pytest.MonkeyPatch) -> None:
 
 def forget_positions(patch: pytest.MonkeyPatch) -> None:
     """A client does not know what it has seen."""
-    patch.setattr(Subscription, "seen", {})
+    patch.setattr(Subscription, "seen", Seen(0, {}, replaying=True))
 
 
 def hand_again(patch: pytest.MonkeyPatch) -> None:

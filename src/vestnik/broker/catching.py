@@ -12,7 +12,7 @@ from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import is_reserved
-from vestnik.wire.messages import NodeId, Recalled, Taken
+from vestnik.wire.messages import UNBOUND, NodeId, Recalled, Taken
 from vestnik.wire.replays import Replay
 
 MOST_LIVE: Final = 10_000
@@ -72,7 +72,12 @@ class Replaying:
     def interrupted(self, broker: NodeId) -> int:
         """The position behind which nothing of a broker was handed over: it is to be recalled later, with all here."""
         self.live = [one for one in self.live if not _is_taken_by(one[0], (broker,))]
-        return self.reached.pop(broker)
+        return self.reached.pop(broker, UNBOUND)
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether all that there is is wanted, whenever it comes."""
+        return not (self._replay.picks or self._replay.since is not None or self._partial)
 
     @property
     def can_flow(self) -> bool:

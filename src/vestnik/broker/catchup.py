@@ -167,7 +167,9 @@ class CatchUp:
         for number in self._recalls.of(brokers):
             asked = self._recalls.pop(number)
             if asked.replays:
-                effects += self._replays.lose(number, asked, now, but=asking_again[asked.broker])
+                again = asking_again[asked.broker]
+                again |= self._replays.interrupt(number, asked, but=again)
+                effects += self._replays.lose(number, asked, now, but=again)
         return effects + self._amends.vanished(list(brokers), now)
 
     def _forget(self, source: Source, subscription: Subscription) -> list[Effect]:

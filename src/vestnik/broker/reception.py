@@ -83,9 +83,11 @@ class Reception:
             effects += self._catch_up.changed(source, wanted)
         else:
             effects += self._catch_up.go_on(client, [name], now)
+        seen = self._bearings.seen(known, after)
         replaying = after is not before and message.replay is not None and not message.replayed
-        seen = self._bearings.begun(after) if replaying else self._bearings.seen(known, after)
         effects += self._bearings.tell_later(client, now) if replaying or not seen else []
+        if replaying or (after is not before and not after.lacks and after.replaying is None):
+            seen = self._bearings.begun(after)
         accepted = Accepted(message.request, lease, after.epoch, after.last, seen, after.taken, replaying)
         if message.settled and message.request:
             return effects + self._catch_up.errands.settle(client, accepted)

@@ -147,6 +147,17 @@ class Replays:
                 effects += [] if replaying.waiting else self._replayed(asker, replaying, now)
         return effects
 
+    def interrupt(self, number: int, asked: Asked, *, but: Collection[Asker]) -> set[Source]:
+        """A broker is out of reach. Who wants all that it has lacks what it has not sent, and will ask again for it."""
+        found: set[Source] = set()
+        for asker, replaying in self._awaiting(number, asked):
+            subscription = self._handover.subscription(asker)
+            if subscription is not None and isinstance(asker, Source) and asker not in but and replaying.wants_all:
+                subscription.lacks[asked.broker] = replaying.interrupted(asked.broker)
+                subscription.had.pop(asked.broker, None)
+                found.add(asker)
+        return found
+
     def lose(self, number: int, asked: Asked, now: float, *, but: Iterable[Asker]) -> list[Effect]:
         """A broker is out of reach: what it would have sent is lost, but for those who will ask again."""
         for asker, replaying in self._awaiting(number, asked):
