@@ -162,6 +162,7 @@ class InvalidAddress(VestnikError):
     def __init__(self, text: str, reason: str, expected: str = ADDRESSES) -> None:
         self.text = text
         self.reason = reason
+        self.expected = expected
         super().__init__(f"{text!r} is no address: {reason}; expected {expected}")
 
 

@@ -110,7 +110,11 @@ def test_nothing_may_be_asked_for_by_anybody() -> None:
 
 
 def test_without_the_right_to_the_past_nobody_goes_on_from_any_position() -> None:
-    given = Subscribe("s", parse("price > 1"), seen=(("b", 0),))
-    assert Rights(subscribe=parse("TRUE")).permitted(given) == Subscribe("s", parse("price > 1"))
+    given = Subscribe("s", parse("price > 1"), epoch=7, seen=(("b", 0),))
+    assert Rights(subscribe=parse("TRUE")).permitted(given) == Subscribe("s", parse("price > 1"), epoch=7)
+    replayed = replace(given, replay=Replay(last=1), replayed=True)
+    assert Rights(subscribe=parse("TRUE")).permitted(replayed) == replace(replayed, replay=None, seen=())
+    refused = Rights(subscribe=parse("TRUE")).permitted(replace(given, epoch=0))
+    assert isinstance(refused, Malformed) and "no right to replay" in refused.reason, "who was there before is told"
     assert Rights(subscribe=parse("TRUE"), replay=parse("price > 5")).permitted(given) != given
     assert Rights(subscribe=parse("TRUE"), replay=parse("price > 0")).permitted(given) == given

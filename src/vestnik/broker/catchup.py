@@ -80,7 +80,7 @@ class CatchUp:
             if replay.picks:  # what it would pick by now is not what it picked
                 gap = self._handover.gaps(subscription, lost)
                 return [*self._handover.notify(source.node, gap), *self._amend(source, subscription)]
-            lost = self._leave_out(subscription, replay)
+            lost += self._leave_out(subscription, replay)
         partial = replay is None
         if replay is None:
             wanted, replay = announcements(wanted), EVERYTHING
@@ -119,9 +119,13 @@ class CatchUp:
         """A link is gone; who was behind it may not be known."""
         return self._replays.parted(neighbour, now)
 
+    def met(self, neighbour: NodeId) -> list[Effect]:
+        """It is known who all is behind a neighbour."""
+        return self._replays.met(neighbour)
+
     def appeared(self, brokers: Collection[NodeId]) -> list[Effect]:
         """Brokers are within reach that were not."""
-        effects = self._replays.met(brokers)
+        effects: list[Effect] = []
         for broker in sorted(brokers):
             found = self._handover.subscriptions()
             lacking = [source for source, subscription in found if broker in subscription.lacks]

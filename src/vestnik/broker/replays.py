@@ -20,7 +20,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import others
 from vestnik.routing.propagation import Source
-from vestnik.wire.messages import Delivery, Last, NodeId, Recall, Recalled
+from vestnik.wire.messages import UNBOUND, Delivery, Last, NodeId, Recall, Recalled
 from vestnik.wire.replays import Replay
 
 EVERYTHING: Final = Replay(all=True)
@@ -70,20 +70,21 @@ class Replays:
         within_reach = sorted(self._surroundings.positions)
         return [effect for broker in within_reach for effect in self._ask(broker, recall, asker)]
 
-    def met(self, neighbours: Collection[NodeId]) -> list[Effect]:
-        """Neighbours have said who is behind them: ask these what is to be asked of all."""
+    def met(self, neighbour: NodeId) -> list[Effect]:
+        """A neighbour has said who all is behind it: ask these what is to be asked of all."""
         effects: list[Effect] = []
-        for number, asked in self._recalls.no_longer_expect(neighbours).items():
+        for number, asked in self._recalls.no_longer_expect(neighbour).items():
             for asker, replaying in list(self._awaiting(number, asked)):
                 replaying.waiting.discard(number)
                 for broker in self._surroundings.behind(asked.broker):
-                    effects += [] if broker in replaying.left_out else self._ask(broker, asked.recall, asker)
+                    known = broker in replaying.left_out or broker in replaying.asked
+                    effects += [] if known else self._ask(broker, asked.recall, asker)
         return effects
 
     def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
         """A neighbour is gone. Where it has not said who was behind it, what these would have sent is lost."""
         effects: list[Effect] = []
-        for number, asked in self._recalls.no_longer_expect([neighbour]).items():
+        for number, asked in self._recalls.no_longer_expect(neighbour).items():
             effects += self.lose(number, asked, now, but=())
         return effects
 
@@ -148,14 +149,17 @@ class Replays:
         return effects
 
     def interrupt(self, number: int, asked: Asked, *, but: Collection[Asker]) -> set[Source]:
-        """A broker is out of reach. Who wants all that it has lacks what it has not sent, and will ask again for it."""
+        """A broker is out of reach. Who wants all that it has lacks what it has not sent, and will ask again for it.
+
+        Where it has sent nothing, nobody will know by then what it should have.
+        """
         found: set[Source] = set()
         for asker, replaying in self._awaiting(number, asked):
             subscription = self._handover.subscription(asker)
             if subscription is not None and isinstance(asker, Source) and asker not in but and replaying.wants_all:
-                subscription.lacks[asked.broker] = replaying.interrupted(asked.broker)
+                position = subscription.lacks[asked.broker] = replaying.interrupted(asked.broker)
                 subscription.had.pop(asked.broker, None)
-                found.add(asker)
+                found.update([] if position == UNBOUND else [asker])
         return found
 
     def lose(self, number: int, asked: Asked, now: float, *, but: Iterable[Asker]) -> list[Effect]:

@@ -74,14 +74,17 @@ class Rights(Struct, frozen=True, kw_only=True):
         return "there is no right to publish" + (f" it: that needs {failed}" if failed else "")
 
     def _subscribed(self, message: Subscribe) -> Message:
-        """Without the right to replay it, nobody goes on from what was `seen`: that may be anything."""
+        """Without the right to replay it, nobody goes on from what was `seen`: that may be anything.
+
+        Who had notifications before is told that some may be missing.
+        """
         narrow = self._narrowed(message, self.subscribe, "subscribe")
         if isinstance(narrow, Malformed) or (narrow.replay is None and not narrow.seen):
             return narrow
         if _within(narrow.filter, self.replay, self.subscriptions).covers(narrow.filter):
             return narrow
-        if narrow.replay is None:
-            return replace(narrow, seen=())
+        if narrow.epoch and (narrow.replay is None or narrow.replayed):
+            return replace(narrow, replay=None, seen=())
         reason = f"there is no right to replay all of {narrow.filter}, but only {self.replay}"
         return Malformed(reason, request=message.request)
 

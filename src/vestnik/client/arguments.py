@@ -67,8 +67,12 @@ def check_positions(what: str, given: Mapping[str, int] | None) -> None:
     if not isinstance(given, Mapping):
         raise WrongType(f"{what} is a mapping of brokers to positions", given)
     for broker, position in given.items():
-        check_text(f"a broker in {what}", broker)
-        check_number(f"the position of {broker} in {what}", position, least=-1)
+        if not isinstance(broker, str):
+            raise WrongType(f"a broker in {what} is text", broker)
+        if isinstance(position, bool) or not isinstance(position, int):
+            raise WrongType(f"the position of {broker} in {what} is a whole number", position)
+        if not -1 <= position < 1 << 63:
+            raise WrongValue(f"the position of {broker} in {what} is from -1 to 2**63 - 1", position)
 
 
 def check_callable(what: str, given: Callable[..., Any] | None) -> None:

@@ -185,6 +185,8 @@ class Bus:
         """
         self._line.check("subscribe")
         check_positions("seen", seen)
+        if seen and replay is not None:
+            raise WrongValue("a subscription goes on from what was seen, or begins with a replay", seen)
         check_text("the name of a subscription", name)
         check_callable("a callback", callback)
         check_number("the queue of a subscription", queue)
@@ -241,9 +243,14 @@ class Bus:
         await self._answers.done(("subscription", name), self._session.change(name, found, time.monotonic()))
         subscription.filter = found
 
+    def check(self) -> None:
+        """TurnedAway where the broker has sent this client away for good; Disconnected where it was left."""
+        self._line.check("check")
+
     def seen(self, subscription: Subscription) -> Mapping[str, int]:
         """The position of each broker up to which a subscription has come."""
-        return self._session.seen(subscription.name)
+        is_there = self._subscriptions.get(subscription.name) is subscription
+        return self._session.seen(subscription.name) if is_there else {}
 
     def pause(self, subscription: Subscription) -> None:
         """Let the broker keep what comes for a subscription."""
@@ -339,7 +346,9 @@ class Bus:
             case Missing(name, reason) if name in self._subscriptions:
                 self._subscriptions[name].miss(None, reason)
             case Over(name, reason) if name in self._subscriptions:
-                self._subscriptions.pop(name).end(NotAccepted(f"subscription {name}", reason))
+                error = NotAccepted(f"subscription {name}", reason)
+                LOG.warning("it is over: %s", error)
+                self._subscriptions.pop(name).end(error)
 
     def _over(self, error: VestnikError) -> None:
         """There will be no answers and no notifications any more."""

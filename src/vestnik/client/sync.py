@@ -206,7 +206,8 @@ class SyncSubscription(Iterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        return self._subscription.seen
+        """Of a subscription with nothing waiting; what is waiting is looked at first."""
+        return self._bus.run(_seen(self._subscription))
 
     def __repr__(self) -> str:
         return f"<Sync{repr(self._subscription).removeprefix('<')}"
@@ -240,6 +241,10 @@ class SyncSubscription(Iterator[Notification]):
 
     def __exit__(self, *_: object) -> None:
         self.unsubscribe()
+
+
+async def _seen(subscription: Subscription) -> Mapping[str, int]:
+    return {} if subscription.waiting else dict(subscription.seen)
 
 
 async def _next(subscription: Subscription) -> Notification | None:

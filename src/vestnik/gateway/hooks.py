@@ -17,13 +17,14 @@ class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is pushed where, for whom, and at most how often a minute.
 
     The broker is shown the token `owner`, the sink `token`. What each broker took up to the position that is `seen` was
-    pushed.
+    pushed; where none is, `replay` has to begin again.
     """
 
     id: str
     filter: str
     sink: str
     seen: dict[str, int] = {}
+    replay: str | None = None
     rate: float | None = None
     owner: str | None = None
     token: str | None = None

@@ -75,8 +75,8 @@ class Push:
 
     def _note(self, seen: Mapping[str, int]) -> None:
         """All that brokers took up to these positions was pushed."""
-        if seen is not self._seen:
-            self._seen, self._hook = seen, replace(self._hook, seen=dict(seen))
+        if seen and seen is not self._seen:
+            self._seen, self._hook = seen, replace(self._hook, seen=dict(seen), replay=None)
 
     async def _push(self, notification: Notification) -> None:
         gap = self._gap(notification)

@@ -45,6 +45,7 @@ class Sessions:
             loan.leaving.cancel()
         try:
             await asyncio.shield(loan.entered)
+            loan.bus.check()
             yield loan.bus
         except (TurnedAway, Unreachable, Disconnected):
             self._drop(token, loan)

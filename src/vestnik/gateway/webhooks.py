@@ -129,14 +129,16 @@ class Webhooks:
             sink=wanted.sink,
             owner=owner,
             token=wanted.token,
+            replay=wanted.replay,
         )
         bus, subscription = await self._subscribed(hook, replay=replay)
+        seen = dict(subscription.seen)  # before anything has come
         try:
             rate = await permitted_rate(sink)
         except BaseException:
             await bus.close()
             raise
-        hook = structs.replace(hook, rate=None if math.isinf(rate) else rate, seen=dict(subscription.seen))
+        hook = structs.replace(hook, rate=None if math.isinf(rate) else rate, seen=seen)
         push = Push(hook, sink, self._encoder, self._metrics)
         self._run(push, asyncio.create_task(_pushed(push, bus, subscription)))
         return push
@@ -179,15 +181,15 @@ class Webhooks:
 
     async def _resumed(self, push: Push) -> None:
         """What came since is asked of the broker, as soon as it can be reached, and if there is a right to."""
-        seen = push.hook.seen
+        seen, replay = push.hook.seen, None if push.hook.replay is None else read_replay(push.hook.replay)
         while True:
             try:
-                bus, subscription = await self._subscribed(push.hook, seen=seen)
+                bus, subscription = await self._subscribed(push.hook, replay=replay, seen=seen)
             except NotAccepted as error:
-                if not seen:
+                if not seen and replay is None:
                     push.ended = str(error)
                     return
-                seen = {}
+                seen, replay = {}, None
             except (Unreachable, Disconnected, TimeoutError) as error:
                 push.failing = str(error) or "the broker did not answer in time"
                 await asyncio.sleep(RETRY)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import ValidationError, convert
 from msgspec.inspect import CollectionType, LiteralType, StructType, Type, UnionType, type_info
 
 from vestnik.model.nearest import meant
+
+LONGEST: Final = 300
+"""Characters of a message."""
 
 T = TypeVar("T")
 
@@ -18,9 +21,12 @@ class Misfit(Exception):
     """What is at `path`, as `topology` or `faults[0].kind`, does not fit, for this reason."""
 
     def __init__(self, reason: str, path: str) -> None:
-        super().__init__(f"{path}: {reason}" if path else reason)
+        super().__init__(reason, path)
         self.reason = reason
         self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
 def read_table(data: Any, kind: type[T]) -> T:
@@ -30,11 +36,23 @@ def read_table(data: Any, kind: type[T]) -> T:
     except ValidationError as error:
         reason, _, path = str(error).rpartition(" - at `$")
         reason, path = (reason, path.strip("`.")) if reason else (path, "")
-        raise Misfit(reason + _hint(reason, path, data, kind), path) from None
+        raise Misfit(_bounded(reason) + _hint(reason, path, data, kind), _bounded(path)) from None
+
+
+def _bounded(text: str) -> str:
+    """What others wrote may be in it."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _hint(reason: str, path: str, data: Any, kind: type) -> str:
-    """What there is instead of a name that there is not."""
+    """What there is instead of a name that there is not; nothing where a name is such that the message misleads."""
+    try:
+        return "" if len(reason) + len(path) > LONGEST else _instead(reason, path, data, kind)
+    except (LookupError, TypeError):
+        return ""
+
+
+def _instead(reason: str, path: str, data: Any, kind: type) -> str:
     if found := re.search("unknown field `(.*)`", reason):
         return meant(found[1], _fields(_structs_at(path, data, kind)))
     if found := re.search("Invalid value '(.*)'", reason):

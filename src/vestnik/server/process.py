@@ -183,6 +183,7 @@ class Broker:
         try:
             access = None if self.settings.access is None else Access.read(self.settings.access)
             listening = self._secure()
+            self.reloaded()
         except (InvalidSetting, InvalidAccess) as error:
             self._say(f"certificates and access stay as they were: {error}")
             return
@@ -190,7 +191,6 @@ class Broker:
             self._server.secure(listening)
         if access is not None:
             self.host.admit_by(access)
-        self.reloaded()
         self._say("certificates and access were read again")
 
     async def __aexit__(self, *_: object) -> None:

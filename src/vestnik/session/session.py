@@ -118,9 +118,9 @@ class Session:
         return [self._say_subscription(known, now), *self._alarm()]
 
     def seen(self, name: str) -> Mapping[str, int]:
-        """The position of each broker up to which all that it took was handed over, as far as is known."""
+        """The position of each broker up to which all that it took was handed over, and all that was replayed."""
         known = self._subscriptions.get(name)
-        return NOTHING_SEEN if known is None else known.seen.positions
+        return NOTHING_SEEN if known is None or known.seen.replaying else known.seen.positions
 
     def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
         """Give a subscription another filter."""

@@ -78,6 +78,7 @@ class Network:
         self._disks: dict[NodeId, Disk] = {name: Disk() for name in topology.nodes}
         self._cuts: set[frozenset[NodeId]] = set()
         self._away: set[NodeId] = set()
+        self._paused: set[NodeId] = set()
         self.wanted: dict[tuple[NodeId, str], Filter] = {}  # by client and name
         self.offered: dict[tuple[NodeId, str], Filter] = {}
         for name in topology.nodes:
@@ -124,6 +125,8 @@ class Network:
         host.channel = self._channel(self._access, host, home)
         home.channels[client] = self._channel(self._access, home, host)
         self.world.record(Attached(self.now, client, broker))
+        if client in self._paused:
+            self.world.record(Stalled(self.now, client, broker))
         host.perform(host.session.resume(self.now))
 
     def detach(self, client: NodeId) -> None:
@@ -234,6 +237,7 @@ class Network:
             del self.offered[owner, name]
             self.world.record(Unadvertised(self.now, owner, name))
         self.detach(client)
+        self._paused.discard(client)
         self.clients.pop(client).is_up = False
 
     def pause(self, client: NodeId) -> None:
@@ -241,11 +245,13 @@ class Network:
         host = self.clients[client]
         for name in self._names(client):
             host.session.pause(name)
+        self._paused.add(client)
         self.world.record(Stalled(self.now, client, self.homes[client]))
 
     def unpause(self, client: NodeId) -> None:
         """It takes them again."""
         host = self.clients[client]
+        self._paused.discard(client)
         self.world.record(Resumed(self.now, client, self.homes[client]))
         for name in self._names(client):
             host.perform(host.session.unpause(name, self.now))
