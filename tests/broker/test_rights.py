@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from vestnik.broker.rights import NOTHING, Rights
 from vestnik.model.events import Event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -53,6 +54,19 @@ async def test_who_is_not_known_is_told_so(access: Path, headers: dict[str, str]
         assert [(one.status_code, one.headers["www-authenticate"]) for one in answers] == [(401, "Bearer")] * 5
         assert "token" in answers[0].json()["error"]
         assert sink.got == [], "no sink is asked for who may not subscribe"
+
+
+async def test_a_token_that_is_known_no_more_lists_nothing(access: Path) -> None:
+    async with world(access=access, token="token-of-admin") as here, SinkServer() as sink:
+        made = await here.http.post("/subscriptions", json={"filter": "TRUE", "sink": sink.url})
+        path = made.headers["location"]
+        assert len((await here.http.get("/subscriptions")).json()) == 1
+        access.write_text(access.read_text(encoding="utf-8").split("[admin]")[0], encoding="utf-8")
+        here.broker.reload()
+        async with asyncio.timeout(20):
+            while (await here.http.get("/subscriptions")).status_code != 401:
+                await asyncio.sleep(0.01)
+        assert (await here.http.delete(path)).status_code == 401
 
 
 async def test_a_right_to_publish_is_bounded(access: Path) -> None:

@@ -157,6 +157,8 @@ async def test_a_webhook_is_for_who_made_it() -> None:
         ({"filter": "a = 1"}, 400, "", "sink"),
         ({"filter": "a = 1", "sink": 5}, 400, "sink", "str"),
         ({"filter": "a = 1", "sink": "http://127.0.0.1:1/", "mode": "x"}, 400, "", "mode"),
+        ({"x` - at `$.filter.y": 1}, 400, "filter.y", "unknown field"),
+        ({"x" * 100_000: 1}, 400, "", "xxx..."),
         ({"filter": "a >", "sink": "http://127.0.0.1:1/"}, 400, "filter", "column"),
         ({"filter": "a = 1", "sink": "ftp://127.0.0.1/"}, 400, "sink", "ftp"),
         ({"filter": "a = 1", "sink": "file:///etc/passwd"}, 400, "sink", "file"),
@@ -254,6 +256,34 @@ async def test_webhooks_outlive_the_gateway(tmp_path: Path, monkeypatch: pytest.
             await until(lambda: sink.prices[-1] == 4)
             assert (await here.http.delete(path)).status_code == 204
         assert file.read_bytes() == b"[]"
+
+
+async def test_what_came_while_the_sink_was_asked_is_not_taken_to_be_pushed(tmp_path: Path) -> None:
+    file = tmp_path / "webhooks.json"
+    async with SinkServer() as sink:
+        async with world(tmp_path, hooks=file) as here:
+            sink.patience, sink.status = 0.5, 500
+            making = asyncio.create_task(made(here, sink))
+            await until(lambda: bool(sink.got))
+            await here.bus.publish_many([quote(1), quote(2)])
+            await making
+            await until(lambda: sink.prices == [1])
+        sink.status = 200
+        async with world(tmp_path, hooks=file):
+            await until(lambda: sink.prices[-2:] == [1, 2])
+
+
+async def test_a_replay_that_was_not_pushed_to_the_end_begins_again(tmp_path: Path) -> None:
+    file = tmp_path / "webhooks.json"
+    async with SinkServer() as sink:
+        async with world(tmp_path, hooks=file) as here:
+            await here.bus.publish_many([quote(price) for price in range(1, 6)])
+            sink.status = 500
+            await made(here, sink, replay="all")
+            await until(lambda: bool(sink.prices))
+        sink.status = 200
+        async with world(tmp_path, hooks=file):
+            await until(lambda: sink.prices[-5:] == [1, 2, 3, 4, 5])
 
 
 async def test_a_webhook_that_ended_does_not_come_back(tmp_path: Path) -> None:

@@ -51,6 +51,19 @@ def test_what_a_consumer_does_not_take_is_kept_for_it(kind: str, keep: int, lost
     assert check_trace(net.trace, stored=True) == []
 
 
+def test_a_consumer_that_is_paused_is_so_wherever_it_is() -> None:
+    net = pair()
+    net.pause("c")
+    net.move("c", "b1")
+    net.settle()
+    net.publish("p", quote(1))
+    net.settle()
+    assert handed(net.trace, "c") == [] and check_trace(net.trace) == []
+    net.unpause("c")
+    net.settle()
+    assert handed(net.trace, "c") == ["1"] and check_trace(net.trace, stored=True) == []
+
+
 def test_what_cannot_be_stored_is_refused() -> None:
     net = pair()
     net.spoil("b2", fails=True)
