@@ -206,7 +206,7 @@ class SyncSubscription(Iterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """Of a subscription with nothing waiting; what is waiting is looked at first."""
+        """The position of each broker up to which all has come and was taken; nothing while something is waiting."""
         return self._bus.run(_seen(self._subscription))
 
     def __repr__(self) -> str:
