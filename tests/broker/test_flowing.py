@@ -222,26 +222,6 @@ def test_who_is_behind_a_new_link_is_asked_when_that_is_known() -> None:
     assert ids(found) == ["b-1", "w-2"]
 
 
-def test_who_is_behind_a_link_elsewhere_is_asked_when_that_is_known() -> None:
-    """The neighbour knows of a link, and not yet who is behind it."""
-    world = World(neighbours=("u", "v"))
-    world.tell("v", Reach((("v", 0),)))
-    told = world.tell("u", Reach((("u", 0),), partial=True))
-    reports = [e.message for e in told if isinstance(e, Send) and e.to == "v" and isinstance(e.message, Reach)]
-    assert [report.partial for report in reports] == [True]
-    effects = world.tell("c", Subscribe("s", CHEAP, keep=2, afresh=7, replay=ALL))
-    (read,), asked = reads(effects), recalled(effects)
-    assert asked.keys() == {"u", "v"}
-    world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))
-    world.tell("v", Addressed("b", "v", Recalled(asked["v"], (), 0, 0)))
-    answered = world.tell("u", Addressed("b", "u", Recalled(asked["u"], took(1, broker="u"), 1, 1)))
-    assert ids(answered) == [], "somebody may be there who is not known"
-    more = recalled(world.tell("u", Reach((("u", 0), ("w", 0)))))
-    assert more.keys() == {"w"}
-    found = world.tell("u", Addressed("b", "w", Recalled(more["w"], took(2, broker="w"), 2, 2)))
-    assert ids(found) == ["u-1", "w-2"]
-
-
 def test_it_is_settled_when_they_know_it_too() -> None:
     world = World(neighbours=("u",))
     effects = world.tell("c", Subscribe("s", CHEAP, afresh=7, settled=True, request=3))

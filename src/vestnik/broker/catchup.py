@@ -119,13 +119,9 @@ class CatchUp:
         """A link is gone; who was behind it may not be known."""
         return self._replays.parted(neighbour, now)
 
-    def met(self, neighbour: NodeId) -> list[Effect]:
-        """It is known who all is behind a neighbour."""
-        return self._replays.met(neighbour)
-
     def appeared(self, brokers: Collection[NodeId]) -> list[Effect]:
         """Brokers are within reach that were not."""
-        effects: list[Effect] = []
+        effects = self._replays.met(brokers)
         for broker in sorted(brokers):
             found = self._handover.subscriptions()
             lacking = [source for source, subscription in found if broker in subscription.lacks]

@@ -47,7 +47,7 @@ class Neighbourhood:
         self._router.connect(message.neighbour)
         self._surroundings.joined(message.neighbour)
         self._reported.pop(message.neighbour, None)
-        return [*self._tell(now), *self._report(self._surroundings.neighbours())]
+        return [*self._tell(now), *self._report([message.neighbour])]
 
     def link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
         before = self._surroundings.positions
@@ -58,16 +58,15 @@ class Neighbourhood:
         return told + self._catch_up.parted(message.neighbour, now)
 
     def reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
-        before, unmet = self._surroundings.positions, self._surroundings.unmet
-        twice = self._surroundings.told(sender, message)
+        before = self._surroundings.positions
+        twice = self._surroundings.told(sender, message.brokers)
         if twice:
             return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
         after = self._surroundings.positions
         compared = self._compare(before, after, now)
-        if after.keys() == before.keys() and unmet == self._surroundings.unmet:
+        if after.keys() == before.keys():
             return self.report_soon(now)
-        met = [] if sender in self._surroundings.unmet else self._catch_up.met(sender)
-        return [*self._report(self._surroundings.neighbours(but=sender)), *compared, *met]
+        return [*self._report(self._surroundings.neighbours(but=sender)), *compared]
 
     def _compare(self, before: dict[NodeId, int], after: dict[NodeId, int], now: float) -> list[Effect]:
         """Who has come within reach is asked for what was missed."""

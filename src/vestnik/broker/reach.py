@@ -5,6 +5,8 @@ Brokers form a tree: none is behind two neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vestnik.wire.messages import NodeId, Reach
 
 
@@ -14,7 +16,6 @@ class Surroundings:
     def __init__(self, name: NodeId) -> None:
         self._name = name
         self._behind: dict[NodeId, dict[NodeId, int]] = {}
-        self._unmet: set[NodeId] = set()
         self.position = 0  # all that this broker took up to here has been routed
 
     def all(self, without: NodeId | None = None) -> frozenset[NodeId]:
@@ -44,31 +45,28 @@ class Surroundings:
 
     def joined(self, neighbour: NodeId) -> None:
         self._behind[neighbour] = {}
-        self._unmet.add(neighbour)
 
     def parted(self, neighbour: NodeId) -> None:
         self._behind.pop(neighbour, None)
-        self._unmet.discard(neighbour)
 
-    def told(self, neighbour: NodeId, message: Reach) -> frozenset[NodeId]:
+    def told(self, neighbour: NodeId, brokers: Iterable[tuple[NodeId, int]]) -> frozenset[NodeId]:
         """A neighbour says who is on its side. If these are this broker or other neighbours, the link closes a cycle.
 
         Others that are also elsewhere are being linked to twice; whoever does that will notice, and it is not believed.
         """
-        said = dict(message.brokers)
+        said = dict(brokers)
         if neighbour in self._behind and not said.keys() & self.all(without=neighbour):
             self._behind[neighbour] = said
-            (self._unmet.add if message.partial else self._unmet.discard)(neighbour)
         return frozenset(said.keys() & ({self._name} | self._behind.keys() - {neighbour}))
 
     def report(self, to: NodeId) -> Reach:
         """What to tell a neighbour."""
-        return Reach(tuple(sorted(self._positions(without=to).items())), partial=bool(self._unmet - {to}))
+        return Reach(tuple(sorted(self._positions(without=to).items())))
 
     @property
-    def unmet(self) -> frozenset[NodeId]:
-        """The neighbours that have not said yet who all is behind them."""
-        return frozenset(self._unmet)
+    def unmet(self) -> list[NodeId]:
+        """The neighbours that have not said yet who is behind them."""
+        return [near for near, far in self._behind.items() if not far]
 
     def behind(self, neighbour: NodeId) -> list[NodeId]:
         """The brokers on a neighbour's side, with itself."""

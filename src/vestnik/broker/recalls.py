@@ -81,9 +81,9 @@ class Recalls:
         self._expected[number] = Asked(neighbour, recall, frozenset(askers), frozenset(epochs), True)
         return number
 
-    def no_longer_expect(self, neighbour: NodeId) -> dict[int, Asked]:
-        """What was to be recalled of all behind a neighbour."""
-        found = {number: asked for number, asked in self._expected.items() if asked.broker == neighbour}
+    def no_longer_expect(self, neighbours: Collection[NodeId]) -> dict[int, Asked]:
+        """What was to be recalled of all behind these neighbours."""
+        found = {number: asked for number, asked in self._expected.items() if asked.broker in neighbours}
         self._expected = {number: asked for number, asked in self._expected.items() if number not in found}
         return found
 

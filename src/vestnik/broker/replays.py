@@ -70,21 +70,20 @@ class Replays:
         within_reach = sorted(self._surroundings.positions)
         return [effect for broker in within_reach for effect in self._ask(broker, recall, asker)]
 
-    def met(self, neighbour: NodeId) -> list[Effect]:
-        """A neighbour has said who all is behind it: ask these what is to be asked of all."""
+    def met(self, neighbours: Collection[NodeId]) -> list[Effect]:
+        """Neighbours have said who is behind them: ask these what is to be asked of all."""
         effects: list[Effect] = []
-        for number, asked in self._recalls.no_longer_expect(neighbour).items():
+        for number, asked in self._recalls.no_longer_expect(neighbours).items():
             for asker, replaying in list(self._awaiting(number, asked)):
                 replaying.waiting.discard(number)
                 for broker in self._surroundings.behind(asked.broker):
-                    known = broker in replaying.left_out or broker in replaying.asked
-                    effects += [] if known else self._ask(broker, asked.recall, asker)
+                    effects += [] if broker in replaying.left_out else self._ask(broker, asked.recall, asker)
         return effects
 
     def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
         """A neighbour is gone. Where it has not said who was behind it, what these would have sent is lost."""
         effects: list[Effect] = []
-        for number, asked in self._recalls.no_longer_expect(neighbour).items():
+        for number, asked in self._recalls.no_longer_expect([neighbour]).items():
             effects += self.lose(number, asked, now, but=())
         return effects
 

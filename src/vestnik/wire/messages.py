@@ -108,12 +108,10 @@ class AdminA(Message, frozen=True, tag=18):
 class Reach(Message, frozen=True, tag=20):
     """The brokers on the sender's side of the link, and for each a position in what it has taken.
 
-    All up to that position that is wanted here was sent before. It is `partial` while there are links on that side of
-    which it is not known yet who is behind them.
+    All up to that position that is wanted here was sent before.
     """
 
     brokers: tuple[tuple[NodeId, int], ...]
-    partial: bool = False
 
 
 UNBOUND: Final = -1
