@@ -186,7 +186,7 @@ def test_one_wrong_event_does_not_lose_the_others() -> None:
 
 def test_a_wrong_filter_is_refused_and_no_more() -> None:
     for body, reason, request in (
-        ([33, "s", "price <", 60.0, 0, 0, 0, None, 0, [], False, False, 7], "column 8", 7),
+        ([33, "s", "price <", 60.0, 0, 0, 0, None, 0, [], False, False, False, 7], "column 8", 7),
         ([33, "s", "price <"], "column 8", 0),
         ([33, "s", {"boxes": 5}], "plain data", 0),
         ([35, "a", "price <", 60.0, 8], "column 8", 8),
