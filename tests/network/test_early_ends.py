@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik.client import connect as connecting
 from vestnik.server import process
 from vestnik.transport.ends import End, Receiver
+from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import TcpEnd, dial
 
 Dialled = list[str]
@@ -47,3 +50,36 @@ async def test_a_broker_joins_again(dialled: Dialled) -> None:
             subscription = await c.subscribe("price > 0", settled=True)
             await p.publish(quote(1))
             assert await taken(subscription, 1) == [1]
+
+
+class Visit(asyncio.Protocol):
+    """A connection that was taken."""
+
+    def __init__(self, here: list[asyncio.Transport]) -> None:
+        self._here = here
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._here.append(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._here.clear()
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_who_comes_while_no_more_are_here_is_here_or_sent_away(turns: int) -> None:
+    """And is not left waiting for the collector to come round."""
+    here: list[asyncio.Transport] = []
+    listener = await Listener.bind(lambda: Visit(here), "127.0.0.1", 0, None, 10)
+    await asyncio.sleep(0.01)
+    with socket.create_connection(listener.address) as comer:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await listener.close()
+        await asyncio.sleep(0.01)
+        comer.setblocking(False)
+        if here:
+            here[0].close()
+            await asyncio.sleep(0.01)
+        with suppress(ConnectionResetError):
+            assert comer.recv(1) == b""

@@ -34,7 +34,8 @@ class Listener:
         self._tls = tls
         self._most = opening
         self._opening: dict[asyncio.Task[None], None] = {}
-        self._accepting = [self._loop.create_task(self._accept(one)) for one in sockets]
+        for one in sockets:
+            self._loop.add_reader(one, self._accept, one)
 
     @classmethod
     async def bind(
@@ -64,26 +65,37 @@ class Listener:
 
     async def close(self) -> None:
         """Take no more. Those that are there stay."""
-        tasks = [*self._accepting, *self._opening]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for one in self._sockets:
+        sockets, self._sockets = self._sockets, []
+        for one in sockets:
+            self._loop.remove_reader(one)
             one.close()
+        opening = list(self._opening)
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
 
-    async def _accept(self, listening: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = await self._loop.sock_accept(listening)
-            except OSError:
-                await asyncio.sleep(SHORT_OF_FILES)
-                continue
-            if len(self._opening) >= self._most:
-                next(iter(self._opening)).cancel()
-            task = self._loop.create_task(self._open(connection))
-            self._opening[task] = None
-            task.add_done_callback(partial(self._opened, connection))
-            await asyncio.sleep(0)  # the others have their turn, however many come
+    def _accept(self, listening: socket.socket) -> None:
+        """Not as a task: one that is cancelled may have accepted a connection, of which then nobody knows."""
+        try:
+            connection, _ = listening.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return  # who was there has left
+        except OSError:
+            self._loop.remove_reader(listening)
+            self._loop.call_later(SHORT_OF_FILES, self._accept_again, listening)
+            return
+        connection.setblocking(False)
+        if len(self._opening) >= self._most:
+            oldest = next(iter(self._opening))
+            del self._opening[oldest]  # now, and not when it has ended: the next to come ends another
+            oldest.cancel()
+        task = self._loop.create_task(self._open(connection))
+        self._opening[task] = None
+        task.add_done_callback(partial(self._opened, connection))
+
+    def _accept_again(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            self._loop.add_reader(listening, self._accept, listening)
 
     async def _open(self, connection: socket.socket) -> None:
         within = None if self._tls is None else HANDSHAKE_WITHIN
@@ -93,7 +105,7 @@ class Listener:
             )
 
     def _opened(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
-        del self._opening[task]
+        self._opening.pop(task, None)
         if task.cancelled():
             connection.close()
 
