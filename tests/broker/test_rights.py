@@ -119,3 +119,14 @@ def test_without_the_right_to_the_past_nobody_goes_on_from_any_position() -> Non
     assert isinstance(refused, Malformed) and "no right to replay" in refused.reason, "who was there before is told"
     assert Rights(subscribe=parse("TRUE"), replay=parse("price > 5")).permitted(given) != given
     assert Rights(subscribe=parse("TRUE"), replay=parse("price > 0")).permitted(given) == given
+
+
+def test_what_cannot_be_seen_to_be_within_a_right_is_not() -> None:
+    """And that is found out in no time, also where to narrow it would be too complex."""
+    asked = parse(" OR ".join(f"(a{n} > {n} AND b{n} < {n})" for n in range(32)))
+    right = parse(" OR ".join(f"(c{n} > {n} AND d{n} < {n})" for n in range(200)), limits=None)
+    given = Subscribe("s", asked, epoch=7, seen=(("b", 0),))
+    assert Rights(subscribe=parse("TRUE"), replay=right).permitted(given) == replace(given, seen=())
+    narrowed = Rights(subscribe=right).permitted(given)
+    assert isinstance(narrowed, Malformed) and "cannot be narrowed" in narrowed.reason
+    assert Rights(subscribe=right).permitted(given) == narrowed

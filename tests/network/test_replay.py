@@ -29,6 +29,17 @@ async def test_the_last_are_replayed_and_then_it_goes_on(tmp_path: Path) -> None
         assert [n.replayed for n in found] == [True] * 10 + [False]
 
 
+async def test_who_asks_for_announcements_meanwhile_is_told_them_after_the_past() -> None:
+    async with broker() as b, client(b) as p, client(b) as c:
+        await p.publish_many([quote(price) for price in range(9000)])
+        await p.subscribe("price < 0", name="early")
+        subscription = await c.subscribe("EXISTS price", replay=Replay(all=True), queue=10)
+        await subscription.change("EXISTS price OR type IS vestnik.subscription")
+        assert await taken(subscription, 9000) == list(range(9000))
+        told = [(await subscription.get(10)).event for _ in range(3)]
+        assert ("vestnik.subscription.made", "early") in [(event.type, event.data["name"]) for event in told]
+
+
 async def test_what_is_replayed_can_be_chosen(tmp_path: Path) -> None:
     async with broker(data=tmp_path) as b, client(b) as c:
         await c.publish_many([trade(symbol, n, time=n) for n, symbol in enumerate("ABAB", start=1)])

@@ -248,6 +248,23 @@ async def test_the_past_is_not_had_by_saying_that_it_was_not_seen(access: Path) 
             assert any(delivery.gap for delivery in found), "and it is told that some may be missing"
 
 
+async def test_the_past_is_not_had_by_changing_what_is_still_to_come(access: Path) -> None:
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, token=TOKENS["desk"]) as c,
+    ):
+        await admin.publish_many([quote(price) for price in [*[10] * 9000, 60]])
+        subscription = await c.subscribe("price < 50", seen={"b": -1}, queue=10)
+        with pytest.raises(NotAccepted, match="no right to replay that of another filter"):
+            await subscription.change("price < 100")
+        await subscription.change("price < 20")
+        assert set(await taken(subscription, 9000)) == {10}
+        await subscription.change("price < 100")
+        await admin.publish(quote(70))
+        assert await taken(subscription, 1) == [70]
+
+
 async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path) -> None:
     async with broker(access=access, advertisements=True) as b, client(b, "f", token=TOKENS["feed"]) as feed:
         await feed.advertise("price > 0")

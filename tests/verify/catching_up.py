@@ -22,8 +22,8 @@ def forget_an_origin(patch: pytest.MonkeyPatch) -> None:
     """Does not ask one broker for what was missed."""
     appeared = CatchUp.appeared
 
-    def planted(self: CatchUp, brokers: Iterable[NodeId]) -> Any:
-        return appeared(self, set(brokers) - {"b3"})
+    def planted(self: CatchUp, brokers: Iterable[NodeId], now: float) -> Any:
+        return appeared(self, set(brokers) - {"b3"}, now)
 
     patch.setattr(CatchUp, "appeared", planted)
 

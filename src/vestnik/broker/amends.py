@@ -16,6 +16,7 @@ from vestnik.model.events import Event
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import UNBOUND, Delivery, Last, NodeId, Recall, Recalled
+from vestnik.wire.replays import Replay
 
 
 class Amends:
@@ -32,23 +33,28 @@ class Amends:
         self._router = router
 
     def begin(self, broker: NodeId, sources: list[Source]) -> list[Effect]:
-        """Recall what these subscriptions lack of a broker. Who wants all that there is does not hear what is lost."""
+        """Recall what these subscriptions lack of a broker.
+
+        Who wants all that there is does not hear what is lost, and gets no more of it than is replayed at most.
+        """
         found = [(source, self._handover.clients[source.node].subscriptions[source.name]) for source in sources]
         for source, subscription in found:
             client = self._handover.clients[source.node]
             client.making_up = client.making_up or MakingUp(self._surroundings.position_of)
             client.making_up.ask(broker, subscription)
         bound = [one for one in found if one[1].lacks[broker] != UNBOUND]
-        unbound = [one for one in found if one[1].lacks[broker] == UNBOUND]
-        return [effect for some in (bound, unbound) if some for effect in self._recall(broker, some)]
+        effects = self._recall(broker, bound, EVERYTHING) if bound else []
+        for one in found:
+            if one not in bound:
+                effects += self._recall(broker, [one], one[1].replay or EVERYTHING)
+        return effects
 
-    def _recall(self, broker: NodeId, lacking: list[tuple[Source, Subscription]]) -> list[Effect]:
+    def _recall(self, broker: NodeId, lacking: list[tuple[Source, Subscription]], replay: Replay) -> list[Effect]:
         sources, subscriptions = [source for source, _ in lacking], [subscription for _, subscription in lacking]
         after = min(subscription.lacks[broker] for subscription in subscriptions)
         filters = tuple(dict.fromkeys(subscription.filter for subscription in subscriptions))
-        recall = Recall(0, filters, EVERYTHING, after=after)
         epochs = [subscription.epoch for subscription in subscriptions]
-        return self._recalls.ask(broker, recall, sources, epochs, replays=False)[1]
+        return self._recalls.ask(broker, Recall(0, filters, replay, after=after), sources, epochs, replays=False)[1]
 
     def take(self, asked: Asked, message: Recalled, now: float) -> list[Effect]:
         """A part of an answer, or the rest of it; who has room for more stays with it."""

@@ -33,11 +33,13 @@ class Replaying:
         self.lost: list[str] = []
         self.live: list[tuple[Event, bool]] = []  # and whether it comes again
         self.told = told
+        self.told_next: Filter | None = None  # what was, where the filter was changed meanwhile
         self.flow: Confluence | None = None
         self.newest: dict[Pair | None, int] = {}  # of what was handed over, by stream
         self.handed: set[Place] = set()  # of what was, where all was found first
         self.asked: set[NodeId] = set()
         self.left_out: set[NodeId] = set()  # those whose past is missing, and comes as such
+        self.cut_off: set[NodeId] = set()  # those of whom only a part has come
         self.reached: dict[NodeId, int] = {}  # the position of each broker up to which it has sent all
         self.is_behind = False  # not all that waits is here
         self.is_later = False  # what waited and was not here is being asked for
@@ -72,7 +74,8 @@ class Replaying:
     def interrupted(self, broker: NodeId) -> int:
         """The position behind which nothing of a broker was handed over: it is to be recalled later, with all here."""
         self.live = [one for one in self.live if not _is_taken_by(one[0], (broker,))]
-        return self.reached.pop(broker, UNBOUND)
+        self.cut_off.add(broker)
+        return self.reached.setdefault(broker, UNBOUND)
 
     @property
     def wants_all(self) -> bool:

@@ -22,7 +22,7 @@ from vestnik.broker.errands import Errands
 from vestnik.broker.handover import Handover
 from vestnik.broker.reach import Surroundings
 from vestnik.broker.recalls import ANSWER_WITHIN, Recalls
-from vestnik.broker.replays import EVERYTHING, Replays, interrupted
+from vestnik.broker.replays import EVERYTHING, Replays, out_of_reach
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import announcements
 from vestnik.model.streams import Arrivals
@@ -106,22 +106,19 @@ class CatchUp:
         some = replay.since is not None
         away = {broker: at for broker, at in subscription.lacks.items() if broker not in within_reach}
         subscription.lacks = {broker: at if some else UNBOUND for broker, at in away.items()}
-        return [f"{broker}: it cannot be reached" for broker in away] if some else []
+        return [out_of_reach(broker) for broker in away] if some else []
 
     def changed(self, source: Source, before: Filter) -> list[Effect]:
         """A subscription wants something else than before: what is open and was not told is told."""
-        wanted = announcements(self._subscription(source).filter)
-        if not wanted.region or before.covers(wanted):
-            return []
-        return self._replays.begin(source, wanted, Replaying(EVERYTHING, told=before), EVERYTHING)
+        return self._replays.tell_open(source, before)
 
     def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
         """A link is gone; who was behind it may not be known."""
         return self._replays.parted(neighbour, now)
 
-    def appeared(self, brokers: Collection[NodeId]) -> list[Effect]:
+    def appeared(self, brokers: Collection[NodeId], now: float) -> list[Effect]:
         """Brokers are within reach that were not."""
-        effects = self._replays.met(brokers)
+        effects = self._replays.met(brokers, now)
         for broker in sorted(brokers):
             found = self._handover.subscriptions()
             lacking = [source for source, subscription in found if broker in subscription.lacks]
@@ -161,8 +158,8 @@ class CatchUp:
                     subscription.had |= {broker: had[broker]} if has_all else {}
             effects += self._forget(source, subscription)
         asking_again: dict[NodeId, set[Source]] = {broker: set() for broker in brokers}
-        for source, subscription in self._handover.subscriptions():
-            for broker in interrupted(subscription, brokers):
+        for source, _ in self._handover.subscriptions():
+            for broker in self._replays.interrupt_later(source, brokers):
                 asking_again[broker].add(source)
         for number in self._recalls.of(brokers):
             asked = self._recalls.pop(number)

@@ -77,10 +77,16 @@ class Subscription:
         self.lacks: dict[NodeId, int] = dict(message.seen)
         self.had: dict[NodeId, Seen] = {}
         self.replaying: Replaying | None = None
+        self._began_in_the_past = bool(message.seen or message.replay)
         self.taken = 0  # up to this number the application has taken all
         self._had = 0  # up to this number the client has all
         self._more = 0  # up to this number more is kept than was asked for
         self.change(message)
+
+    @property
+    def awaits_past(self) -> bool:
+        """Whether some of what brokers took before it was there may still come."""
+        return self._began_in_the_past and (self.replaying is not None or bool(self.lacks))
 
     def is_without(self, taken: Taken, broker: NodeId) -> bool:
         """Whether it may have missed what a broker took, if it wants it."""

@@ -51,7 +51,7 @@ class MakingUp:
         if since is not None:
             subscription.lacks[broker] = min(since, subscription.lacks.get(broker, since))
             subscription.had.pop(broker, None)
-        self._without(subscription, broker)
+        self.without(subscription, broker)
         self.concerned.add(subscription)
         self.asked.setdefault(broker, set()).add(subscription)
         self.held.get(broker, set()).discard(subscription)
@@ -83,7 +83,7 @@ class MakingUp:
         """A broker is out of reach again; it will be asked again, also for what came of it meanwhile."""
         for subscription in self.asked.pop(broker, ()):
             self._behind.discard((subscription, broker))
-            self._without(subscription, broker)
+            self.without(subscription, broker)
         self.held.pop(broker, None)
         self._flow.end(broker)
 
@@ -152,7 +152,7 @@ class MakingUp:
             self.hold(broker, subscription)
         return True
 
-    def _without(self, subscription: Subscription, broker: NodeId) -> None:
+    def without(self, subscription: Subscription, broker: NodeId) -> None:
         """What waits of a broker comes for a subscription with what is missing."""
         for event, wanting in self._late.values():
             if subscription in wanting and _origin(event) == broker:

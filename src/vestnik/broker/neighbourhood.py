@@ -74,7 +74,7 @@ class Neighbourhood:
         effects = self._met(before.keys(), after.keys(), now)
         effects += self._catch_up.vanished(gone, now) if gone else []
         appeared = after.keys() - before.keys()
-        effects += self._catch_up.appeared(appeared)
+        effects += self._catch_up.appeared(appeared, now)
         return effects + (self._bearings.appeared(now) if appeared else [])
 
     def _report(self, neighbours: list[NodeId]) -> list[Effect]:

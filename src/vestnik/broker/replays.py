@@ -18,7 +18,7 @@ from vestnik.broker.sequences import place_of
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.reserved import others
+from vestnik.model.reserved import announcements, others
 from vestnik.routing.propagation import Source
 from vestnik.wire.messages import UNBOUND, Delivery, Last, NodeId, Recall, Recalled
 from vestnik.wire.replays import Replay
@@ -48,10 +48,20 @@ class Replays:
         """What comes for a subscription waits for the past."""
         subscription = self._handover.subscription(source)
         assert subscription is not None
-        if subscription.replaying is None:
-            subscription.replaying = replaying
-            self._handover.clients[source.node].begin_behind(subscription)
+        subscription.replaying = replaying
+        self._handover.clients[source.node].begin_behind(subscription)
         return self._ask_all(source, Recall(0, (wanted,), replay))
+
+    def tell_open(self, source: Source, told: Filter) -> list[Effect]:
+        """Tell a subscription what is open, and was not told when it wanted something else; behind what is replayed."""
+        subscription = self._handover.subscription(source)
+        wanted = Filter.none() if subscription is None else announcements(subscription.filter)
+        if subscription is None or not wanted.region or told.covers(wanted):
+            return []
+        if subscription.replaying is not None:
+            subscription.replaying.told_next = subscription.replaying.told_next or told
+            return []
+        return self.begin(source, wanted, Replaying(EVERYTHING, told=told), EVERYTHING)
 
     def begin_errand(self, request: Request, errand: Errand, recall: Recall) -> list[Effect]:
         self._errands[request] = errand
@@ -70,7 +80,7 @@ class Replays:
         within_reach = sorted(self._surroundings.positions)
         return [effect for broker in within_reach for effect in self._ask(broker, recall, asker)]
 
-    def met(self, neighbours: Collection[NodeId]) -> list[Effect]:
+    def met(self, neighbours: Collection[NodeId], now: float) -> list[Effect]:
         """Neighbours have said who is behind them: ask these what is to be asked of all."""
         effects: list[Effect] = []
         for number, asked in self._recalls.no_longer_expect(neighbours).items():
@@ -78,6 +88,7 @@ class Replays:
                 replaying.waiting.discard(number)
                 for broker in self._surroundings.behind(asked.broker):
                     effects += [] if broker in replaying.left_out else self._ask(broker, asked.recall, asker)
+                effects += self._advance(asker, replaying, now)
         return effects
 
     def parted(self, neighbour: NodeId, now: float) -> list[Effect]:
@@ -138,14 +149,16 @@ class Replays:
         effects: list[Effect] = []
         for asker, replaying in list(self._awaiting(number, asked)):
             replaying.waiting.discard(number)
-            if isinstance(asker, Source) and replaying.can_flow:
-                if replaying.flow is not None:
-                    replaying.flow.end(asked.broker)
-                effects += self.go_on(asker, now)
-            else:
-                effects += self._release(replaying)
-                effects += [] if replaying.waiting else self._replayed(asker, replaying, now)
+            if replaying.flow is not None:
+                replaying.flow.end(asked.broker)
+            effects += self._advance(asker, replaying, now)
         return effects
+
+    def _advance(self, asker: Asker, replaying: Replaying, now: float) -> list[Effect]:
+        """One is waited for no more."""
+        if isinstance(asker, Source) and replaying.can_flow:
+            return self.go_on(asker, now)
+        return [*self._release(replaying), *([] if replaying.waiting else self._replayed(asker, replaying, now))]
 
     def interrupt(self, number: int, asked: Asked, *, but: Collection[Asker]) -> set[Source]:
         """A broker is out of reach. Who wants all that it has lacks what it has not sent, and will ask again for it.
@@ -154,18 +167,35 @@ class Replays:
         """
         found: set[Source] = set()
         for asker, replaying in self._awaiting(number, asked):
-            subscription = self._handover.subscription(asker)
-            if subscription is not None and isinstance(asker, Source) and asker not in but and replaying.wants_all:
-                position = subscription.lacks[asked.broker] = replaying.interrupted(asked.broker)
-                subscription.had.pop(asked.broker, None)
+            if isinstance(asker, Source) and asker not in but and replaying.wants_all:
+                position = self._lack(asker, replaying, asked.broker)
                 found.update([] if position == UNBOUND else [asker])
         return found
+
+    def interrupt_later(self, source: Source, brokers: Iterable[NodeId]) -> list[NodeId]:
+        """The brokers of which a subscription lacks what waited for the past and is not here."""
+        replaying = self._replaying(source)
+        if replaying is None or not (replaying.is_behind or replaying.is_later):
+            return []
+        found = [broker for broker in brokers if broker in replaying.reached]
+        for broker in found:
+            self._lack(source, replaying, broker)
+        return found
+
+    def _lack(self, source: Source, replaying: Replaying, broker: NodeId) -> int:
+        """All of a broker is missing behind the position up to which it has sent the past, also what waits of it."""
+        client, subscription = self._handover.clients[source.node], self._handover.subscription(source)
+        assert subscription is not None
+        position = subscription.lacks[broker] = replaying.interrupted(broker)
+        if client.making_up is not None:
+            client.making_up.without(subscription, broker)
+        return position
 
     def lose(self, number: int, asked: Asked, now: float, *, but: Iterable[Asker]) -> list[Effect]:
         """A broker is out of reach: what it would have sent is lost, but for those who will ask again."""
         for asker, replaying in self._awaiting(number, asked):
             if asker not in but:
-                replaying.lost.append(f"{asked.broker}: it cannot be reached")
+                replaying.lost.append(out_of_reach(asked.broker))
         return self.answered(number, asked, now)
 
     def _release(self, replaying: Replaying) -> list[Effect]:
@@ -221,7 +251,8 @@ class Replays:
         """What is missing for good, then the past, then what came meanwhile.
 
         Of a stream, that is what follows the past. What came before and is not among it was not asked for, unless the
-        subscription had begun before.
+        subscription had begun before. What is missing of brokers that were cut off may come too late: others may have
+        copies of what followed it.
         """
         if isinstance(asker, Request):
             return self._errands.pop(asker).finish(replaying)
@@ -229,7 +260,7 @@ class Replays:
         assert subscription is not None
         past = [event for event in replaying.past(subscription.filter) if not has_expired(event, now)]
         subscription.make_room(len(replaying.lost) + len(past))
-        lost, replaying.lost = replaying.lost, []
+        lost, replaying.lost = [*replaying.lost, *map(out_of_reach, sorted(replaying.cut_off))], []
         deliveries = self._handover.gaps(subscription, lost)
         begins, newest = replaying.told is None, replaying.newest
         for event in past:
@@ -245,6 +276,8 @@ class Replays:
         assert subscription is not None
         within_reach = self._surroundings.positions
         reached = {broker: at for broker, at in sorted(replaying.reached.items()) if broker in within_reach}
+        for broker in sorted(replaying.reached.keys() - reached) if replaying.is_behind else ():
+            self._lack(source, replaying, broker)
         if replaying.is_behind and reached:
             wanted = Recall(0, (others(subscription.filter),), EVERYTHING)
             replaying.is_behind, replaying.is_later, replaying.flow = False, True, Confluence(reached)
@@ -264,19 +297,12 @@ class Replays:
             if place_of(event) not in known and not has_expired(event, now):
                 known.add(place_of(event))
                 deliveries += self._handover.hand_out(client, event, [subscription], again=again)
-        return [*self._handover.notify(source.node, deliveries), *self._handover.look_again(source.node, now)]
+        effects = [*self._handover.notify(source.node, deliveries), *self._handover.look_again(source.node, now)]
+        return effects if replaying.told_next is None else effects + self.tell_open(source, replaying.told_next)
 
 
-def interrupted(subscription: Subscription, brokers: Iterable[NodeId]) -> list[NodeId]:
-    """The brokers of which it lacks what waited for the past and is not here: all behind what they have sent of it."""
-    replaying = subscription.replaying
-    if replaying is None or not (replaying.is_behind or replaying.is_later):
-        return []
-    found = [broker for broker in brokers if broker in replaying.reached]
-    for broker in found:
-        subscription.lacks[broker] = replaying.interrupted(broker)
-        subscription.had.pop(broker, None)
-    return found
+def out_of_reach(broker: NodeId) -> str:
+    return f"{broker}: it cannot be reached"
 
 
 def _follows(event: Event, newest: Mapping[Pair | None, int]) -> bool:

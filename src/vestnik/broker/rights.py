@@ -81,18 +81,20 @@ class Rights(Struct, frozen=True, kw_only=True):
         narrow = self._narrowed(message, self.subscribe, "subscribe")
         if isinstance(narrow, Malformed) or (narrow.replay is None and not narrow.seen):
             return narrow
-        if _within(narrow.filter, self.replay, self.subscriptions).covers(narrow.filter):
+        if self.may_replay(narrow.filter):
             return narrow
         if narrow.epoch and (narrow.replay is None or narrow.replayed):
             return replace(narrow, replay=None, seen=())
         reason = f"there is no right to replay all of {narrow.filter}, but only {self.replay}"
         return Malformed(reason, request=message.request)
 
+    def may_replay(self, wanted: Filter) -> bool:
+        return _is_within(wanted, self.replay, self.subscriptions)
+
     def _narrowed(self, message: Filtered, bound: Filter, right: str) -> Filtered | Malformed:
-        try:
-            narrow = _within(message.filter, bound, self.subscriptions)
-        except FilterTooComplex as error:
-            return Malformed(f"it cannot be narrowed to the right to {right}: {error}", request=message.request)
+        narrow = _within(message.filter, bound, self.subscriptions)
+        if isinstance(narrow, FilterTooComplex):
+            return Malformed(f"it cannot be narrowed to the right to {right}: {narrow}", request=message.request)
         if narrow == NOTHING and message.filter != NOTHING:
             allowed = "nothing" if bound == NOTHING else str(bound)
             return Malformed(f"there is no right to {right} it: {allowed} is allowed", request=message.request)
@@ -101,10 +103,26 @@ class Rights(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=4096)
-def _within(asked: Filter, bound: Filter, subscriptions: Filter) -> Filter:
+def _within(asked: Filter, bound: Filter, subscriptions: Filter) -> Filter | FilterTooComplex:
     """What is asked for, within a bound; where events of brokers are asked for, these within `subscriptions`.
 
     Renewals ask for the same again and again.
     """
-    narrow = asked if bound.covers(asked) else asked & bound
-    return asked & ((bound & THEIRS) | (subscriptions & OURS)) if asks(asked) or asks(narrow) else narrow
+    try:
+        narrow = asked if bound.covers(asked) else asked & bound
+        return asked & _bound(bound, subscriptions) if asks(asked) or asks(narrow) else narrow
+    except FilterTooComplex as error:
+        return error
+
+
+@lru_cache(maxsize=4096)
+def _is_within(asked: Filter, bound: Filter, subscriptions: Filter) -> bool:
+    """Whether all that is asked for is within a bound, and it can be seen that it is."""
+    try:
+        return (_bound(bound, subscriptions) if asks(asked) else bound).covers(asked)
+    except FilterTooComplex:
+        return False
+
+
+def _bound(bound: Filter, subscriptions: Filter) -> Filter:
+    return (bound & THEIRS) | (subscriptions & OURS)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from vestnik.broker.clients import Subscription
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.rights import Rights
 from vestnik.server.access import Access, Identity
 from vestnik.server.limits import Limits
 from vestnik.server.names import APART, LONGEST, unfit_name
@@ -111,7 +113,10 @@ class Door:
             message = guest.identity.rights.permitted(message)
         match message:
             case Subscribe(name, keep=keep):
-                wrong = self._too_many(name, client.subscriptions if client else (), "subscriptions")
+                known = client.subscriptions if client else {}
+                wrong = self._too_many(name, known, "subscriptions")
+                if guest.identity is not None and name in known:
+                    wrong = wrong or _changed_too_early(known[name], message, guest.identity.rights)
                 if keep > self.limits.keep:
                     wrong = f"{keep:,} notifications to be kept; the limit keep is {self.limits.keep:,}"
                 return _refused(message, wrong) if wrong else self._bounded(message)
@@ -141,6 +146,15 @@ class Door:
         if replay.last is not None and replay.last > most:
             return _refused(message, f"a replay of {replay.last:,} events; the limit replay is {most:,}")
         return replace(message, replay=replace(replay, most=min(replay.most or most, most)))
+
+
+def _changed_too_early(before: Subscription, message: Subscribe, rights: Rights) -> str:
+    """Why a subscription cannot be changed: what it is still to get of the past would be that of another filter."""
+    if not (before.awaits_past and before.goes_on_with(message)):
+        return ""
+    if before.filter.covers(message.filter) or rights.may_replay(message.filter):
+        return ""
+    return "it is still to get some of the past, and there is no right to replay that of another filter: subscribe anew"
 
 
 def _refused(message: Subscribe | Advertise | Fetch | Review, reason: str) -> Malformed:

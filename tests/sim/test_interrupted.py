@@ -1,0 +1,177 @@
+"""Replays in the midst of which something happens: all comes in the end, or it is said that some may be missing."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+
+from sim.worlds import ALL, handed, network, quote
+from vestnik import Filter
+from vestnik.broker import behind, catching, clients, confluence, missed, selection
+from vestnik.sim.hosts import Entry
+from vestnik.sim.links import Constant, Link
+from vestnik.sim.network import Network
+from vestnik.sim.topologies import line
+from vestnik.trace.records import Lost, Missing, Notified, Published
+from vestnik.wire import pages
+from vestnik.wire.replays import Replay
+
+RUNS = int(os.environ.get("VESTNIK_RUNS", "200"))
+EVERYTHING = Replay(all=True)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The past comes in many parts, and few events may wait for it."""
+    for module in (pages, clients):
+        monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(selection, "UNASKED", 2)
+    monkeypatch.setattr(clients, "ROOM", 4)
+    monkeypatch.setattr(confluence, "FEW", 2)
+
+
+def few_wait(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    for module, name in ((catching, "MOST_LIVE"), (missed, "MOST_LATE"), (behind, "MOST")):
+        monkeypatch.setattr(module, name, most)
+
+
+def replaying(past: int, wanted: Filter = ALL, replay: Replay = EVERYTHING) -> Network:
+    """A consumer c at one end of a line, in the midst of a replay of what p has published at the other."""
+    net = network(line(3), link=Link(Constant(1.0)))
+    net.attach("c", "b0")
+    net.attach("p", "b2")
+    net.publish("p", *(quote(number) for number in range(1, past + 1)))
+    net.run(20.0)
+    net.subscribe("c", "all", wanted, lease=1000.0, keep=10_000, replay=replay)
+    return net
+
+
+def reasons(net: Network) -> list[str]:
+    return [record.reason for record in net.trace if isinstance(record, Missing)]
+
+
+@pytest.mark.parametrize("feed", ["p", "q"])
+def test_more_comes_than_may_wait_when_a_broker_is_back(feed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catching, "MOST_LIVE", 20)
+    net = replaying(20)
+    net.attach("q", "b0")
+    net.publish("q", *(quote(number, "q") for number in range(1001, 1021)))
+    net.run(25.5)
+    net.pause("c")
+    net.cut("b1", "b2")
+    net.run(40)
+    net.restore("b1", "b2")
+    net.run(70)
+    for number in range(2001, 2031):
+        net.publish(feed, quote(number, feed))
+    net.run(100)
+    net.unpause("c")
+    net.settle()
+    published = [record.event.id for record in net.trace if isinstance(record, Published)]
+    assert sorted(handed(net.trace, "c")) == sorted(published) and reasons(net) == []
+
+
+def test_what_comes_too_late_is_said_where_others_have_copies_of_what_follows_it() -> None:
+    net = replaying(20)
+    copied = [Entry(entry.time + 1, entry.client, entry.event) for entry in net._disks["b2"].entries[-3:]]
+    net._disks["b1"].entries.extend(copied)
+    net.run(25.5)
+    net.cut("b1", "b2")
+    net.settle()
+    net.restore("b1", "b2")
+    net.settle()
+    assert handed(net.trace, "c") != [str(number) for number in range(1, 21)]
+    assert reasons(net) == ["b2: it cannot be reached"]
+
+
+def test_a_filter_is_changed_to_ask_for_announcements() -> None:
+    wanted = Filter.parse("EXISTS n")
+    net = replaying(40, wanted)
+    net.run(25.5)
+    also = wanted | Filter.parse("type IS vestnik.subscription")
+    net.subscribe("c", "all", also, lease=1000.0, keep=10_000, replay=EVERYTHING)
+    net.settle()
+    assert handed(net.trace, "c") == [str(number) for number in range(1, 41)] and reasons(net) == []
+
+
+def test_a_bound_of_replays_holds_when_a_broker_is_back() -> None:
+    net = replaying(20, replay=Replay(all=True, most=5))
+    net.run(22.5)
+    net.cut("b1", "b2")
+    net.settle()
+    net.restore("b1", "b2")
+    net.settle()
+    assert handed(net.trace, "c") == ["16", "17", "18", "19", "20"]
+    assert any("15 older ones were left out" in reason for reason in reasons(net))
+
+
+class Story:
+    """Publishers at all brokers of a line, a consumer that replays all at one end, and whatever happens meanwhile."""
+
+    def __init__(self, seed: int, *, home_ends: bool) -> None:
+        self._chance = chance = Random(seed)
+        self.net = net = network(line(4), link=Link(Constant(chance.choice([0.2, 1.0]))))
+        self._first = 0 if home_ends else 1
+        self._published = 0
+        self._is_paused = False
+        self._cut: set[int] = set()
+        self._down: set[str] = set()
+        net.attach("c", "b0")
+        for place in range(4):
+            net.attach(f"p{place}", f"b{place}")
+        for _ in range(8):
+            self.publish()
+        net.settle()
+        net.subscribe("c", "all", ALL, lease=1000.0, keep=10_000, replay=EVERYTHING)
+        net.run(net.now + chance.uniform(0.5, 8))
+        acts = [self.publish, self.cut, self.end, self.pause, self.nothing]
+        for act in chance.choices(acts, [6, 4, 3, 3, 4], k=chance.randint(2, 10)):
+            act()
+            net.run(net.now + chance.uniform(0.1, 4))
+        if self._is_paused:
+            net.unpause("c")
+        for broker in sorted(self._down):
+            net.restart(broker)
+        for place in sorted(self._cut):
+            net.restore(f"b{place}", f"b{place + 1}")
+        net.settle()
+
+    def publish(self) -> None:
+        source, count = f"p{self._chance.randrange(4)}", self._chance.randint(1, 6)
+        self.net.publish(source, *(quote(self._published + n, source) for n in range(1, count + 1)))
+        self._published += count
+
+    def cut(self) -> None:
+        place = self._chance.randrange(3)
+        (self.net.restore if place in self._cut else self.net.cut)(f"b{place}", f"b{place + 1}")
+        self._cut ^= {place}
+
+    def end(self) -> None:
+        broker = f"b{self._chance.randrange(self._first, 4)}"
+        (self.net.restart if broker in self._down else self.net.crash)(broker)
+        self._down ^= {broker}
+
+    def nothing(self) -> None: ...
+
+    def pause(self) -> None:
+        (self.net.unpause if self._is_paused else self.net.pause)("c")
+        self._is_paused = not self._is_paused
+
+
+@pytest.mark.parametrize("most", [12, 10_000])
+@pytest.mark.parametrize("home_ends", [False, True])
+def test_whatever_happens_meanwhile(home_ends: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_wait(monkeypatch, most)
+    for seed in range(RUNS):
+        trace = Story(seed, home_ends=home_ends).net.trace
+        got = [record.event for record in trace if isinstance(record, Notified) and record.client == "c"]
+        published = {record.event.id for record in trace if isinstance(record, Published)}
+        is_said = any(isinstance(record, Missing | Lost) for record in trace)
+        assert is_said or published == {event.id for event in got}, f"seed {seed}: something is missing"
+        assert len({event.id for event in got}) == len(got), f"seed {seed}: something came twice"
+        last: dict[object, int] = {}
+        for event in got:
+            assert last.get(event.stream, 0) < (event.seq or 0), f"seed {seed}: something came out of order"
+            last[event.stream] = event.seq or 0
