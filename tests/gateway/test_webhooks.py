@@ -10,6 +10,7 @@ import pytest
 
 from gateway.webs import SinkServer, World, quote, until, until_measured, world
 from vestnik.client import bus
+from vestnik.client.subscriptions import Subscription
 from vestnik.errors import InvalidSetting
 from vestnik.gateway import pushing, webhooks
 from vestnik.gateway.hooks import HookFile
@@ -284,6 +285,41 @@ async def test_a_replay_that_was_not_pushed_to_the_end_begins_again(tmp_path: Pa
         sink.status = 200
         async with world(tmp_path, hooks=file):
             await until(lambda: sink.prices[-5:] == [1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("replay", ["last=2", "latest_by=type"])
+async def test_what_came_behind_a_replay_that_picks_is_not_left_out(tmp_path: Path, replay: str) -> None:
+    """To pick again would be to pick other events, and to leave out what lies between."""
+    file = tmp_path / "webhooks.json"
+    async with SinkServer() as sink:
+        async with world(tmp_path, hooks=file) as here:
+            await here.bus.publish_many([quote(price) for price in range(1, 6)])
+            sink.status = 500
+            await made(here, sink, replay=replay)
+            await until(lambda: bool(sink.prices))
+            await here.bus.publish_many([quote(price) for price in range(6, 11)])
+        sink.status = 200
+        async with world(tmp_path, hooks=file):
+            await until(lambda: sink.prices[-5:] == [6, 7, 8, 9, 10])
+        assert any("may not have come in full" in reason for reason in sink.gaps)
+
+
+async def test_a_gap_behind_which_nothing_comes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushing, "QUIET", 0.01)
+    made_by: list[Subscription] = []
+    given = Subscription.give
+
+    def noted(self: Subscription, *args: Any, **terms: Any) -> None:
+        made_by.append(self)
+        given(self, *args, **terms)
+
+    monkeypatch.setattr(Subscription, "give", noted)
+    async with world(tmp_path) as here, SinkServer() as sink:
+        await made(here, sink)
+        await here.bus.publish(quote(1))
+        await until(lambda: sink.prices == [1])
+        made_by[0].miss(None, "b2: it cannot be reached")
+        await until(lambda: sink.gaps == ["b2: it cannot be reached"])
 
 
 async def test_a_webhook_that_ended_does_not_come_back(tmp_path: Path) -> None:

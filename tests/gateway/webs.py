@@ -152,6 +152,12 @@ class SinkServer:
         posts = [one.body for one in self.got if one.method == "POST"]
         return [body["data"]["price"] for body in posts if body["type"] != "vestnik.gap"]
 
+    @property
+    def gaps(self) -> list[str]:
+        """Why some are lost, as it was told."""
+        posts = [one.body for one in self.got if one.method == "POST"]
+        return [body["data"]["reason"] for body in posts if body["type"] == "vestnik.gap"]
+
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._talk, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]

@@ -48,6 +48,10 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a factory of nothing": (lambda bus: bus.factory(_waits), "a filter is a Filter or its text, .* not function"),
 }
 VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "no positions": (
+        lambda bus: bus.subscribe("TRUE", seen={}),
+        "seen has 1 position or more, not 0; subscribe without",
+    ),
     "a queue of none": (lambda bus: bus.subscribe("TRUE", queue=0), "the queue of a subscription is 1 or more, not 0"),
     "another overflow": (lambda bus: bus.subscribe("TRUE", overflow="x"), "overflow is one of block, .* not 'x'"),
     "a name that is taken": (lambda bus: bus.subscribe("TRUE", name="taken"), "not 'taken'; .* choose another"),

@@ -11,6 +11,7 @@ import pytest
 import vestnik
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
+from vestnik.client import bus
 from vestnik.errors import WrongType, WrongValue
 
 
@@ -116,12 +117,35 @@ async def test_a_subscription_goes_on_where_another_had_come_to(tmp_path: Path) 
                 assert await taken(subscription, 1) == [5]
 
 
+async def test_what_was_seen_is_what_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not what waits to be, nor what will not come and was not said so."""
+    monkeypatch.setattr(bus, "LEASE", 0.3)
+    async with broker() as b, client(b) as p, client(b) as c:
+        subscription = await c.subscribe("price > 0", settled=True)
+        first = subscription.seen["b"]
+        await p.publish_many([quote(1), quote(2)])
+        await until(lambda: c._session.seen(subscription.name)["b"] == first + 2)
+        assert subscription.waiting == 2 and subscription.seen["b"] == first
+        assert await taken(subscription, 1) == [1] and subscription.seen["b"] == first
+        assert await taken(subscription, 1) == [2] and subscription.seen["b"] == first + 2
+        subscription.miss(1, "it is lost")
+        await p.publish(quote(3))
+        await until(lambda: c._session.seen(subscription.name)["b"] == first + 3)
+        assert subscription.seen["b"] == first + 2
+        assert (await subscription.get(10)).gap is not None and subscription.seen["b"] == first + 3
+        await subscription.unsubscribe()
+        assert subscription.seen["b"] == first + 3
+        past = await c.subscribe("price > 0", replay=Replay(all=True), queue=1)
+        assert past.seen == {}, "the past has not come"
+
+
 async def test_it_does_without_async_too(tmp_path: Path) -> None:
     def goes_on(address: str) -> object:
-        with vestnik.connect_sync(address) as bus:
-            noted = dict(bus.subscribe("price > 0").seen)
-            bus.publish(quote(1))
-            return bus.subscribe("price > 0", seen=noted).get(10).event.data
+        with vestnik.connect_sync(address) as c:
+            subscription = c.subscribe("price > 0")
+            noted = dict(subscription.seen)
+            c.publish(quote(1))
+            return c.subscribe("price > 0", seen=noted).get(10).event.data
 
     async with broker(data=tmp_path) as b:
         assert await asyncio.to_thread(goes_on, b.address) == {"price": 1}

@@ -66,6 +66,8 @@ def check_positions(what: str, given: Mapping[str, int] | None) -> None:
         return
     if not isinstance(given, Mapping):
         raise WrongType(f"{what} is a mapping of brokers to positions", given)
+    if not given:
+        raise WrongValue(f"{what} has 1 position or more", 0, "subscribe without it, or with a replay")
     for broker, position in given.items():
         if not isinstance(broker, str):
             raise WrongType(f"a broker in {what} is text", broker)

@@ -252,6 +252,11 @@ class Bus:
         is_there = self._subscriptions.get(subscription.name) is subscription
         return self._session.seen(subscription.name) if is_there else {}
 
+    def begun(self, subscription: Subscription) -> Mapping[str, int]:
+        """As `seen`, but for the past that is replayed."""
+        is_there = self._subscriptions.get(subscription.name) is subscription
+        return self._session.begun(subscription.name) if is_there else {}
+
     def pause(self, subscription: Subscription) -> None:
         """Let the broker keep what comes for a subscription."""
         self._session.pause(subscription.name)

@@ -34,6 +34,7 @@ class Subscription(AsyncIterator[Notification]):
         self._overflow = overflow
         self._waiting = Waiting()
         self._gap: Gap | None = None
+        self._seen: Mapping[str, int] = {}
         self._is_paused = False
         self._has_one = False  # the application has taken one and not asked for the next
         self._calling: Calling | None = None
@@ -74,11 +75,19 @@ class Subscription(AsyncIterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """The position of each broker up to which all that it took, and that is wanted here, has come.
+        """The position of each broker up to which all that it took, and that is wanted here, was taken from here.
 
-        Brokers tell it now and then. When nothing is `waiting`, another subscription may go on from there.
+        As it was when last nothing was `waiting`; brokers tell it now and then. Another subscription may go on from
+        there. It is empty until the past was replayed.
         """
-        return self._bus.seen(self)
+        if not self._waiting.items and self._gap is None:
+            self._seen = self._bus.seen(self) or self._seen
+        return self._seen
+
+    def take_gap(self) -> Gap | None:
+        """What the next notification would say of those that will not come; it says so no more."""
+        gap, self._gap = self._gap, None
+        return gap
 
     @property
     def waiting(self) -> int:
@@ -92,6 +101,8 @@ class Subscription(AsyncIterator[Notification]):
 
     def _taken(self, item: Notification) -> Notification:
         self._has_one = True
+        if not self._waiting.items:
+            self._seen = self.seen
         if self._is_paused and len(self._waiting.items) <= self._limit // 2:
             self._is_paused = False
             self._bus.unpause(self)
@@ -126,8 +137,7 @@ class Subscription(AsyncIterator[Notification]):
                 self._disconnect()
                 return
             self._drop_oldest()
-        gap, self._gap = self._gap, None
-        notification = Notification(event, number, subscriptions, replayed, gap, self.handback)
+        notification = Notification(event, number, subscriptions, replayed, self.take_gap(), self.handback)
         if self._calling is not None:
             self._has_one = True
             if self._calling.takes(notification):

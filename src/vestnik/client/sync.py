@@ -206,7 +206,7 @@ class SyncSubscription(Iterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """The position of each broker up to which all has come and was taken; nothing while something is waiting."""
+        """The position of each broker up to which all has come and was taken, as it was when last nothing waited."""
         return self._bus.run(_seen(self._subscription))
 
     def __repr__(self) -> str:
@@ -244,7 +244,7 @@ class SyncSubscription(Iterator[Notification]):
 
 
 async def _seen(subscription: Subscription) -> Mapping[str, int]:
-    return {} if subscription.waiting else dict(subscription.seen)
+    return dict(subscription.seen)
 
 
 async def _next(subscription: Subscription) -> Notification | None:

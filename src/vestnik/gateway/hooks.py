@@ -17,7 +17,7 @@ class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is pushed where, for whom, and at most how often a minute.
 
     The broker is shown the token `owner`, the sink `token`. What each broker took up to the position that is `seen` was
-    pushed; where none is, `replay` has to begin again.
+    pushed, but for what there may still be to `replay`.
     """
 
     id: str

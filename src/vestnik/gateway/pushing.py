@@ -29,7 +29,6 @@ FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WISH = 0.5, 60.0, 3600.0
 """Seconds before something is tried again: at first, later, and where the sink says for how long."""
 QUIET = 1.0
 """Seconds without a notification after which it is looked how far brokers have come."""
-RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
 GONE: Final = 410
 UNWANTED: Final = frozenset({400, 413, 415, 422})
 """With these a sink says that it will never take this event."""
@@ -57,19 +56,20 @@ class Push:
         """As it would go on from here."""
         return self._hook
 
-    async def run(self, subscription: Subscription, *, again: bool = False) -> None:
-        """Until the subscription ends, or the sink is gone for good. `again` tells the sink of a restart first."""
+    async def run(self, subscription: Subscription, gap: Gap | None = None) -> None:
+        """Until the subscription ends, or the sink is gone for good. A gap is told first."""
         try:
-            if again:
-                await self._deliver(_gap_text(Gap(None, RESTARTED), self._hook.id))
             while True:
-                if not subscription.waiting:
-                    self._note(subscription.seen)
+                if gap is not None:
+                    await self._tell(gap)
+                self._note(subscription.seen)
                 try:
                     notification = await subscription.get(QUIET)
                 except TimeoutError:
-                    continue
-                await self._push(notification)
+                    gap = subscription.take_gap()
+                else:
+                    gap = None
+                    await self._push(notification)
         except VestnikError as error:
             self.ended = str(error)
 
@@ -81,8 +81,7 @@ class Push:
     async def _push(self, notification: Notification) -> None:
         gap = self._gap(notification)
         if gap is not None:
-            self._metrics.lost.labels("webhook").inc(gap.lost or 0)
-            await self._deliver(_gap_text(gap, self._hook.id))
+            await self._tell(gap)
         if await self._deliver(self._encoder.text(notification.event)) == "taken":
             self.delivered += 1
             self._metrics.delivered.labels("webhook").inc()
@@ -90,15 +89,18 @@ class Push:
             self.refused += 1
             self._unwanted += 1
 
+    async def _tell(self, gap: Gap) -> None:
+        self.lost += gap.lost or 0
+        self._metrics.lost.labels("webhook").inc(gap.lost or 0)
+        await self._deliver(_gap_text(gap, self._hook.id))
+
     def _gap(self, notification: Notification) -> Gap | None:
         gap = notification.gap
         if self._unwanted and gap is None:
             gap = Gap(self._unwanted, "the sink refused them")
         elif self._unwanted and gap is not None:
             gap = Gap(None if gap.lost is None else gap.lost + self._unwanted, f"{gap.reason}; others the sink refused")
-        if gap is not None:
-            self.lost += gap.lost or 0
-            self._unwanted = 0
+        self._unwanted = 0
         return gap
 
     async def _deliver(self, text: bytes) -> Verdict:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vestnik.client.bus import Bus
+from vestnik.client.notifications import Gap
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, InvalidRequest, InvalidSetting, NotAccepted, Unreachable, VestnikError
 from vestnik.gateway.answers import answer
@@ -35,6 +36,8 @@ QUEUE = 1000
 WRITTEN_EVERY = 5.0
 """Seconds after which it is written down how far hooks have come."""
 RETRY: Final = 1.0
+RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
+RESTARTED_MIDWAY: Final = f"{RESTARTED}; what was to be replayed may not have come in full"
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,7 +135,7 @@ class Webhooks:
             replay=wanted.replay,
         )
         bus, subscription = await self._subscribed(hook, replay=replay)
-        seen = dict(subscription.seen)  # before anything has come
+        seen = dict(bus.begun(subscription))  # before anything has come
         try:
             rate = await permitted_rate(sink)
         except BaseException:
@@ -180,16 +183,24 @@ class Webhooks:
         return Push(hook, sink, self._encoder, self._metrics)
 
     async def _resumed(self, push: Push) -> None:
-        """What came since is asked of the broker, as soon as it can be reached, and if there is a right to."""
-        seen, replay = push.hook.seen, None if push.hook.replay is None else read_replay(push.hook.replay)
+        """What came since is asked of the broker, as soon as it can be reached, and if there is a right to.
+
+        What is to be replayed is so again; but not what was picked, since by now that would be something else.
+        """
+        seen: Mapping[str, int] | None = push.hook.seen or None
+        replay = None if push.hook.replay is None else read_replay(push.hook.replay)
+        reason = RESTARTED
+        if replay is not None and seen is not None:
+            reason = RESTARTED_MIDWAY if replay.picks else RESTARTED
+            seen, replay = (seen, None) if replay.picks else (None, replay)
         while True:
             try:
                 bus, subscription = await self._subscribed(push.hook, replay=replay, seen=seen)
             except NotAccepted as error:
-                if not seen and replay is None:
+                if seen is None and replay is None:
                     push.ended = str(error)
                     return
-                seen, replay = {}, None
+                seen = replay = None
             except (Unreachable, Disconnected, TimeoutError) as error:
                 push.failing = str(error) or "the broker did not answer in time"
                 await asyncio.sleep(RETRY)
@@ -197,7 +208,7 @@ class Webhooks:
                 push.ended = str(error)
                 return
             else:
-                await _pushed(push, bus, subscription, again=True)
+                await _pushed(push, bus, subscription, Gap(None, reason))
                 return
 
     async def _write_now_and_then(self) -> None:
@@ -227,9 +238,9 @@ class Webhooks:
         await self._write()
 
 
-async def _pushed(push: Push, bus: Bus, subscription: Subscription, *, again: bool = False) -> None:
+async def _pushed(push: Push, bus: Bus, subscription: Subscription, gap: Gap | None = None) -> None:
     try:
-        await push.run(subscription, again=again)
+        await push.run(subscription, gap)
     finally:
         await bus.close()
 

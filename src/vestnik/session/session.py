@@ -122,6 +122,11 @@ class Session:
         known = self._subscriptions.get(name)
         return NOTHING_SEEN if known is None or known.seen.replaying else known.seen.positions
 
+    def begun(self, name: str) -> Mapping[str, int]:
+        """The position of each broker up to which all was handed over, but for the past that is being replayed."""
+        known = self._subscriptions.get(name)
+        return NOTHING_SEEN if known is None else known.seen.positions
+
     def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
         """Give a subscription another filter."""
         known = self._subscriptions[name]
