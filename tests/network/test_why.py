@@ -7,20 +7,23 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from network.test_durable import process
-from network.worlds import broker, client, quote, taken, until
+from network.worlds import ANYWHERE, broker, client, quote, taken, until
 from vestnik.broker.effects import Tick
+from vestnik.client import bus
 from vestnik.client.bus import Bus
 from vestnik.errors import NotAccepted
 from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
 from vestnik.services.inquest import inquire
 from vestnik.services.views import Story
+from vestnik.transport.addresses import read_address
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 
@@ -274,6 +277,26 @@ async def test_what_is_stored_is_found_after_a_restart(tmp_path: Path) -> None:
         story = await why(c, "e")
         assert story.verdict == "not-matching" and "price > 10 (saw 7)" in story.said
         assert story.steps[0].said == "it was taken and stored; what became of it then is not remembered"
+
+
+async def test_who_may_have_got_it_before_a_restart_was_not_too_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus, "LEASE", 0.3)
+    async with AsyncExitStack() as stack:
+        b1 = await Broker(Settings(name="b1", listen=ANYWHERE, data=tmp_path)).__aenter__()
+        c = await stack.enter_async_context(client(b1, "c"))
+        await c.subscribe("price > 1", name="s")
+        before = c._session.seen("s")["b1"]
+        await c.publish(quote(7, id="e"))
+        await until(lambda: c._session.seen("s")["b1"] > before)
+        assert (await why(c, "e")).verdict == "delivered"
+        await b1.__aexit__()
+        b1 = await stack.enter_async_context(broker("b1", listen=read_address(b1.address), data=tmp_path))
+        await until(lambda: entries(b1) == 1)
+        for whom in ("c", None):
+            story = await why(c, "e", whom)
+            assert story.verdict == "restarted" and "what it sent before is not remembered" in story.said
 
 
 def test_the_command() -> None:

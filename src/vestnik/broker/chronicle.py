@@ -75,11 +75,12 @@ class Happening(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A subscription has had its filter since then."""
+    """A subscription has had its filter since then; one that is `resumed` was there before, and not known here."""
 
     at: float
     filter: Filter
     leased: bool
+    resumed: bool
 
 
 class Ended(NamedTuple):
@@ -145,7 +146,8 @@ class Chronicle:
                 made = self.made.get(sender, {})
                 refused = any(isinstance(effect, Send) and isinstance(effect.message, Refused) for effect in effects)
                 if not refused and (name not in made or made[name].filter != wanted):
-                    self.made.setdefault(sender, made)[name] = Made(now, wanted, lease < FOREVER)
+                    resumed = name not in made and message.epoch != 0
+                    self.made.setdefault(sender, made)[name] = Made(now, wanted, lease < FOREVER, resumed)
             case Unsubscribe(name):
                 self._end(sender, name, "unsubscribed", now)
             case Gone(client):

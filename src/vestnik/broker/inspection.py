@@ -191,6 +191,7 @@ def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Ev
         yield {
             "name": subscribed_as,
             "since": made[subscribed_as].at if subscribed_as in made else None,
+            "resumed": subscribed_as in made and made[subscribed_as].resumed,
             "last": subscription.last,
             "first_kept": subscription.kept[0].number if subscription.kept else None,
             "number": kept[0] if kept else None,

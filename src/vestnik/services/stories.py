@@ -60,7 +60,7 @@ class _Teller:
             return Verdict(
                 "expired", f"it had {last['reason']} when it came to {origin.broker}, at {clock(last['at'])}"
             )
-        return Verdict("journey", self._journey(seen)) if seen else Verdict("forgotten", self._forgotten())
+        return Verdict("journey", self._journey(seen)) if seen else self._forgotten()
 
     # --- where it began ---
 
@@ -117,9 +117,14 @@ class _Teller:
         some = [one for one in (view.client or {}).get("subscriptions", ()) if one["number"] is not None]
         return f"kept it for client {self._client}" if some else ""
 
-    def _forgotten(self) -> str:
-        where = " and ".join(f"{broker} at {clock(at)}" for broker, at in self._stored.items())
-        return f"it was taken by {where}, longer ago than what becomes of events is remembered"
+    def _forgotten(self) -> Verdict:
+        """It is stored, and what became of it then is not remembered."""
+        taken = " and ".join(f"{broker} at {clock(at)}" for broker, at in self._stored.items())
+        younger = [view for name, at in self._stored.items() if (view := self._views.get(name)) and view.begun > at]
+        if younger:
+            said = " and ".join(_begun(view) for view in younger)
+            return Verdict("restarted", f"it was taken by {taken}; {said}")
+        return Verdict("forgotten", f"it was taken by {taken}, longer ago than what becomes of events is remembered")
 
     def _journey(self, seen: Mapping[str, View]) -> str:
         clients = {client for view in seen.values() for one in view.passages for client in one["notified"]}
@@ -219,10 +224,12 @@ class _Teller:
         for one in ended:
             if one["matches"]:
                 self.step(home.broker, one["at"], f"{subscription(one)} ended: {one['reason']}")
-        begun = f"{home.broker} was started at {clock(home.begun)}, and what it sent before is not remembered"
+        begun = _begun(home)
         is_younger = at is not None and home.begun > at
         if matching:
             one = min(matching, key=lambda one: float(one["since"]))
+            if is_younger and one.get("resumed"):
+                return Verdict("restarted", f"{begun}; {subscription(one)} was there before, and may have got it")
             late = f"{subscription(one)} has been there since {clock(one['since'])}, and the event was before, at"
             again = f"; {begun}" if is_younger else ""
             return Verdict("too-late", f"{late} {clock(at)}; with a replay it would have come{again}")
@@ -252,3 +259,7 @@ class _Teller:
         why = f"{self._client} {away[-1]} before" if away and away[-1] != "connected" else "it was not sent"
         said = f"{subscription(one)} matched it, but {why}, and of what was kept for it only {kept} is left"
         return Verdict("lost", f"{said}: the client is told of a gap")
+
+
+def _begun(view: View) -> str:
+    return f"{view.broker} was started at {clock(view.begun)}, and what it sent before is not remembered"
