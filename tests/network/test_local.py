@@ -11,6 +11,7 @@ import pytest
 import vestnik
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, LocalBus
+from vestnik.client.bus import Bus
 from vestnik.client.notifications import Notification
 from vestnik.client.sync_services import SyncProducer
 from vestnik.errors import Disconnected, NotAccepted, Unreachable
@@ -126,3 +127,19 @@ def test_the_synchronous_client_without_a_broker() -> None:
     with pytest.raises(Unreachable), vestnik.connect_sync(address, timeout=0.2):
         pass
     assert threading.active_count() == before
+
+
+async def test_who_is_cancelled_as_its_client_leaves_is_cancelled() -> None:
+    """And does not end with the error that it could not unsubscribe any more."""
+
+    async def watch(bus: Bus) -> None:
+        async with await bus.subscribe("TRUE") as everything:
+            await anext(everything)
+
+    async with LocalBus() as bus, bus.client("watcher") as watcher:
+        watching = asyncio.create_task(watch(watcher))
+        async with await bus.wanted("TRUE") as wanted:
+            await wanted.wait(timeout=5)
+        watching.cancel()
+    await asyncio.wait([watching])
+    assert watching.cancelled()

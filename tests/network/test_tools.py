@@ -90,7 +90,7 @@ def test_the_doctor(tmp_path: Path) -> None:
         found = {finding["what"]: finding for finding in lines(done)}
         assert done.returncode == 0, done.stdout
         assert found["broker"]["said"].startswith(f"b at {url} answers in ")
-        assert found["port"]["said"] == f"{url}: in use, by the broker"
+        assert found["port"]["said"] == f"{url}: in use, by a broker"
         assert found["spark"]["state"] == "ok"
         assert found["java"]["said"].endswith(": Spark would run on it")
         assert "can be written" in found["data"]["said"] and not (tmp_path / "new").exists()

@@ -13,6 +13,7 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.loops import run
 from vestnik.client.bus import Bus
 from vestnik.client.connect import connect
+from vestnik.errors import NotAccepted
 
 PATIENCE = 10.0
 """Seconds in which a broker has to answer."""
@@ -64,7 +65,7 @@ async def _watch(bus: Bus) -> None:
 
 
 def ask(url: str | None, kind: str, to: str = "", *, patience: float = PATIENCE, **about: Any) -> Any:
-    """What a broker says; Refused where it says nothing for too long."""
+    """What a broker says; Refused where it will not, or says nothing for too long."""
 
     async def asking() -> Any:
         async with connected(url) as bus, asyncio.timeout(patience):
@@ -72,5 +73,7 @@ def ask(url: str | None, kind: str, to: str = "", *, patience: float = PATIENCE,
 
     try:
         return run(asking())
+    except NotAccepted as error:
+        raise Refused(f"{to or 'the broker'} refuses: {error.reason}") from None
     except TimeoutError:
         raise Refused(f"{to or 'the broker'} has not answered for {patience:g} seconds") from None

@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 import click
@@ -101,17 +101,29 @@ async def _measure(url: str, load: Load) -> dict[str, Any]:
 async def _rates(publisher: Bus, subscriptions: list[Subscription], kind: str, load: Load) -> dict[str, float]:
     events = [Event(kind, {"n": number, "text": "x" * load.size}, source="bench") for number in range(load.events)]
     begun = time.perf_counter()
-    taking = [asyncio.create_task(_take(subscription, load.events)) for subscription in subscriptions]
-    for start in range(0, load.events, TOGETHER):
-        await publisher.publish_many(events[start : start + TOGETHER], durable=load.durable)
-    published = time.perf_counter() - begun
-    async with asyncio.timeout(PATIENCE):
-        await asyncio.gather(*taking)
+    async with _beside(*[_take(subscription, load.events) for subscription in subscriptions]) as taking:
+        for start in range(0, load.events, TOGETHER):
+            await publisher.publish_many(events[start : start + TOGETHER], durable=load.durable)
+        published = time.perf_counter() - begun
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*taking)
     delivered = time.perf_counter() - begun
     return {
         "published_per_second": load.events / published,
         "delivered_per_second": load.events * len(subscriptions) / delivered,
     }
+
+
+@asynccontextmanager
+async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Work that goes on meanwhile, and no longer."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _take(subscription: Subscription, count: int) -> None:
@@ -128,11 +140,11 @@ async def _delays(publisher: Bus, subscription: Subscription, kind: str, load: L
             sent = (await anext(subscription)).event.data["sent"]
             delays.append((time.perf_counter() - sent) * 1000)
 
-    taking = asyncio.create_task(take())
-    for number in range(DELAYS):
-        event = Event(kind, {"n": number, "sent": time.perf_counter(), "text": "x" * load.size}, source="bench")
-        await publisher.publish(event, durable=load.durable)
-        await asyncio.sleep(1 / GENTLE)
-    async with asyncio.timeout(PATIENCE):
-        await taking
+    async with _beside(take()) as taking:
+        for number in range(DELAYS):
+            event = Event(kind, {"n": number, "sent": time.perf_counter(), "text": "x" * load.size}, source="bench")
+            await publisher.publish(event, durable=load.durable)
+            await asyncio.sleep(1 / GENTLE)
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*taking)
     return {"p50_ms": statistics.median(delays), "p99_ms": statistics.quantiles(delays, n=100)[-1]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import platform
@@ -63,7 +64,7 @@ def command(ctx: click.Context, url: str | None, listen: str | None, data: Path 
     reached = run(_broker(url, is_named=url is not None or bool(os.environ.get(URL))))
     findings.append(reached)
     port = read_address(listen) if listen else Address("127.0.0.1", 8020)
-    findings += _port(port, has_broker=reached.state != "FAIL" and f" at {port} " in reached.said)
+    findings += _port(port)
     findings += [] if data is None else _folder(data)
     for found in findings:
         if as_json:
@@ -124,15 +125,16 @@ async def _broker(url: str | None, *, is_named: bool) -> Found:
         return Found("FAIL" if is_named else "note", "broker", str(error))
 
 
-def _port(address: Address, *, has_broker: bool) -> Iterator[Found]:
-    """Whether a broker could listen."""
+def _port(address: Address) -> Iterator[Found]:
+    """Whether a broker could listen, or does."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind(address)
         except OSError as error:
-            taken = "in use, by the broker" if has_broker else error.strerror or str(error)
+            has_broker = error.errno == errno.EADDRINUSE and run(_broker(str(address), is_named=True)).state == "ok"
+            taken = "in use, by a broker" if has_broker else error.strerror or str(error)
             yield Found("ok" if has_broker else "FAIL", "port", f"{address}: {taken}")
         else:
             yield Found("ok", "port", f"{address} is free")

@@ -8,22 +8,25 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import BufferedIOBase
+from pathlib import Path
 from typing import Any
 
 import click
 
 from vestnik.cli.asking import connected, url_option
 from vestnik.cli.events import Faults, read_events
-from vestnik.cli.inputs import Refused, opened
+from vestnik.cli.inputs import Refused, opened, parsed
 from vestnik.cli.lines import Batch, batches
 from vestnik.cli.loops import run
 from vestnik.client.bus import Bus
 from vestnik.errors import InvalidEvent, NotAccepted
 from vestnik.model.events import Event
+from vestnik.model.filters import Filter
 from vestnik.model.strict_json import read_json
 from vestnik.wire.pages import packed_to_publish
 
 SOME_NOT = 1
+LIKE_FILES = (".json", ".jsonl", ".ndjson")
 LINES_AHEAD = 4
 """Batches of lines that are read before they are published."""
 
@@ -60,13 +63,16 @@ def command(
     if type is None and (source is not None or envelope):
         options = ", ".join(f"--{key.replace('_', '-')}" for key in [*(["source"] if source else []), *envelope])
         raise Refused(f"{options}: that is for an event that is given by its type; events on standard input say it")
+    offered = None if advertise is None else parsed(advertise, "filter of --advertise")
     given = None if type is None else [_event(type, values, source=source or name or "vestnik-pub", **envelope)]
-    click.get_current_context().exit(run(_publish(given, url, name, advertise)))
+    click.get_current_context().exit(run(_publish(given, url, name, offered)))
 
 
 def _event(type: str, values: tuple[str, ...], **envelope: Any) -> Event:
     if "=" in type:
         raise Refused(f"the first word is the type of the event, not {type!r}: vestnik pub TYPE {type}")
+    if not values and (type.endswith(LIKE_FILES) or Path(type).is_file()):
+        raise Refused(f"{type} looks like a file, and TYPE is the type of one event: vestnik pub < {type}")
     if envelope.get("time") == "now":
         envelope["time"] = datetime.now(UTC)
     data: dict[str, Any] = {}
@@ -97,11 +103,11 @@ def _value(text: str) -> Any:
         return text
 
 
-async def _publish(given: list[Event] | None, url: str | None, name: str | None, advertise: str | None) -> int:
+async def _publish(given: list[Event] | None, url: str | None, name: str | None, offered: Filter | None) -> int:
     """The exit code."""
     async with connected(url, name) as bus:
-        if advertise is not None:
-            await bus.advertise(advertise)
+        if offered is not None:
+            await bus.advertise(offered)
         if given is not None:
             return 0 if await _send(bus, given) else SOME_NOT
         with opened("-"):
@@ -110,7 +116,7 @@ async def _publish(given: list[Event] | None, url: str | None, name: str | None,
 
 
 async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
-    faults, all_taken = Faults("-"), True
+    faults, all_taken, published = Faults("-"), True, 0
     arrived: asyncio.Queue[Batch | None] = asyncio.Queue(LINES_AHEAD)
     reading = threading.Thread(target=_read, args=(file, arrived, asyncio.get_running_loop()), daemon=True)
     reading.start()
@@ -118,8 +124,10 @@ async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
         events = _fitting(*read_events(batch.lines, faults), faults)
         if events:
             all_taken = await _send(bus, events) and all_taken
+            published += len(events)
     if faults.count:
-        click.echo(f"vestnik: {faults.summary()}; the others were published", err=True)
+        others = "the others were published" if published else "there are no others"
+        click.echo(f"vestnik: {faults.summary()}; {others}", err=True)
     return 0 if all_taken and not faults.count else SOME_NOT
 
 

@@ -8,6 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final, Self
 
@@ -228,7 +229,8 @@ class Bus:
             subscription.end()
             if not self._line.is_open:
                 return
-            await self._answers.done(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
+            with suppress(Disconnected):  # then its client has left meanwhile
+                await self._answers.done(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
         """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated.

@@ -83,9 +83,14 @@ class Line:
             async with asyncio.timeout(timeout):
                 await self._until(lambda: self.is_up or isinstance(self._error, Untrusted | NoBroker))
         except TimeoutError:
-            raise self._error or Unreachable(self.address, f"no answer in {timeout:g} seconds") from None
+            raise self._error or Unreachable(self.address, self._silence(timeout)) from None
         if self._error is not None:
             raise self._error
+
+    def _silence(self, timeout: float | None) -> str:
+        """That nobody has said anything, though perhaps somebody is there."""
+        there = "" if self._end is None else " from what listens there"
+        return f"no answer{there} in {timeout:g} seconds"
 
     async def close(self) -> None:
         """Say goodbye, after all that was said before."""

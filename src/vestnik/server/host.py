@@ -310,6 +310,8 @@ class BrokerHost:
     def _unwanted(self, guest: Guest, hello: Hello) -> Denied | None:
         known = self._ends.get(guest.name)
         before = None if known is None else self._guests[known]
+        if guest.is_broker and guest.life == self._life:
+            return Denied("name", f"that is {self.name} itself, and not another broker")
         if guest.name == self.name:
             return Denied("name", f"this broker is called {self.name}; choose a name of your own")
         is_taken = guest.is_broker and guest.name in self.core.clients

@@ -79,6 +79,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""
+        for name in ("retain_count", "retain_age", "retain_latest_by"):
+            if self.data is None and getattr(self, name) is not None:
+                raise InvalidSetting(name, "is for a broker that stores: set data")
         if self.retain_age is not None and not self.retain_age > 0:
             raise InvalidSetting("retain_age", f"is longer than nothing, not {self.retain_age} seconds")
         if self.retain_latest_by is not None:
@@ -107,7 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True):
                 flags = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
                 raise InvalidSetting(
                     place,
-                    f"{at.host} can be reached from other machines, which needs TLS and an access file: "
+                    f"{at.host} is not this machine alone: what others can reach needs TLS and an access file: "
                     f"set {', '.join(missing)} ({flags}), or listen on 127.0.0.1",
                 )
 

@@ -143,7 +143,8 @@ def _check(scenario: Scenario) -> None:
         ("routing.tolerance", scenario.routing.tolerance, FOREVER),
     ):
         if not 0 <= value <= most or value == FOREVER:
-            raise InvalidScenario(f"must be from 0{'' if most == FOREVER else f' to {most:,}'}, not {value}", path)
+            bound = "a finite number" if most == FOREVER else f"{most:,}"
+            raise InvalidScenario(f"must be from 0 to {bound}, not {value}", path)
     if clients.batch < 1:
         raise InvalidScenario(f"a batch is of 1 event or more, not of {clients.batch}", "clients.batch")
     make_strategy(scenario.routing.strategy, tolerance=scenario.routing.tolerance)

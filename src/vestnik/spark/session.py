@@ -21,7 +21,7 @@ from vestnik.spark.shipping import STANDALONE, check_master, ship
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy")
+MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy", "numba")
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 LOOPBACK: Final = "127.0.0.1"
 MASTER: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|spark://\S+:\d+|k8s://\S+|yarn")
@@ -43,6 +43,12 @@ ON_LOOPBACK: Final = {
 }
 
 
+def check_installed() -> None:
+    """MissingExtra where there is no Spark, or not all that goes with it."""
+    if missing := [module for module in MODULES if find_spec(module) is None]:
+        raise MissingExtra(f"Spark ({', '.join(missing)})", "spark")
+
+
 def session(
     master: str | None = None, name: str = "vestnik", *, java: str | os.PathLike[str] | None = None, **conf: Any
 ) -> SparkSession:
@@ -57,8 +63,7 @@ def session(
     """
     if master is not None and not MASTER.fullmatch(master):
         raise WrongValue("Spark runs at a master such as local[2] or spark://HOST:PORT", master)
-    if missing := [module for module in MODULES if find_spec(module) is None]:
-        raise MissingExtra(f"Spark ({', '.join(missing)})", "spark")
+    check_installed()
     for setting in conf:
         if not setting.startswith("spark."):
             raise WrongValue("Spark's settings are named spark.*", setting)

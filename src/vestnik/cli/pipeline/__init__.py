@@ -5,11 +5,22 @@ from __future__ import annotations
 import click
 
 from vestnik.cli.lazy import LazyGroup
+from vestnik.spark.session import check_installed
+
+ON_SPARK = frozenset({"run", "match", "derive", "verify"})
+"""The others need it only where they are told to use it."""
+
+
+class _Pipeline(LazyGroup):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in ON_SPARK:
+            check_installed()
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
     "pipeline",
-    cls=LazyGroup,
+    cls=_Pipeline,
     commands_from={
         "ingest": ("vestnik.cli.pipeline.ingest:command", "Take the journals of brokers into a lake."),
         "compact": ("vestnik.cli.pipeline.compact:command", "Make few large files of a lake's many small ones."),

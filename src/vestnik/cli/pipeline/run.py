@@ -111,5 +111,6 @@ def _print_stage(stage: Stage) -> None:
 def _print_rest(whole: Whole, page: Path) -> None:
     for row in whole.latency[:1]:
         p50, p99 = row["p50"] * 1000, row["p99"] * 1000
-        click.echo(f"latency     p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {row['max']:.3g} s")
+        times = f"p50 {p50:,.2f} ms, p99 {p99:,.2f} ms, most {row['max']:.3g} s"
+        click.echo(f"latency     {times}, with what waited for those who were away")
     click.echo(f"report      {page}")
