@@ -259,8 +259,9 @@ class Replays:
         subscription = self._handover.subscription(asker)
         assert subscription is not None
         past = [event for event in replaying.past(subscription.filter) if not has_expired(event, now)]
-        subscription.make_room(len(replaying.lost) + len(past))
-        lost, replaying.lost = [*replaying.lost, *map(out_of_reach, sorted(replaying.cut_off))], []
+        lost = list(dict.fromkeys([*replaying.lost, *map(out_of_reach, sorted(replaying.cut_off))]))
+        replaying.lost = []
+        subscription.make_room(len(lost) + len(past))
         deliveries = self._handover.gaps(subscription, lost)
         begins, newest = replaying.told is None, replaying.newest
         for event in past:
