@@ -67,15 +67,13 @@ class FilterError(VestnikError):
 
 
 class FilterSyntaxError(FilterError):
-    """`text` is no filter: at `column` (from 1, of the whole text) something else was `expected`."""
+    """`text` is no filter: at `column` (from 1) something else was `expected`."""
 
     def __init__(self, text: str, column: int, expected: str) -> None:
         self.text = text
         self.column = column
         self.expected = expected
-        before = text[: column - 1].split("\n")
-        line = f"line {len(before)}, " if len(before) > 1 else ""
-        super().__init__(f"{line}column {len(before[-1]) + 1}: expected {expected}\n{caret(text, column)}")
+        super().__init__(f"column {column}: expected {expected}\n{caret(text, column)}")
 
 
 class PatternError(FilterError):

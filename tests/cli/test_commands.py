@@ -146,15 +146,6 @@ def test_check_shows_where_the_syntax_is_wrong() -> None:
     ]
 
 
-def test_the_place_in_a_filter_of_several_lines_has_a_line() -> None:
-    result = run("filter", "check", "x = 1\nAND y =")
-    assert result.stderr.splitlines() == [
-        "vestnik: the filter is wrong at line 2, column 8: expected a value",
-        "  AND y =",
-        "         ^",
-    ]
-
-
 @pytest.mark.parametrize("words", ["run plan.toml", "match --help", "derive candles", "verify trace.jsonl"])
 def test_commands_on_spark_say_what_to_install(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("vestnik.spark.session"), "MODULES", ("pyarrow", "no_such_module"))

@@ -110,7 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True):
                 flags = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
                 raise InvalidSetting(
                     place,
-                    f"{at.host} is not this machine alone: what others can reach needs TLS and an access file: "
+                    f"{at.host} can be reached from other machines, which needs TLS and an access file: "
                     f"set {', '.join(missing)} ({flags}), or listen on 127.0.0.1",
                 )
 
