@@ -16,7 +16,6 @@ from vestnik.model.events import Event
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router
 from vestnik.wire.messages import UNBOUND, Delivery, Last, NodeId, Recall, Recalled
-from vestnik.wire.replays import Replay
 
 
 class Amends:
@@ -33,28 +32,23 @@ class Amends:
         self._router = router
 
     def begin(self, broker: NodeId, sources: list[Source]) -> list[Effect]:
-        """Recall what these subscriptions lack of a broker.
-
-        Who wants all that there is does not hear what is lost, and gets no more of it than is replayed at most.
-        """
+        """Recall what these subscriptions lack of a broker. Who wants all that there is does not hear what is lost."""
         found = [(source, self._handover.clients[source.node].subscriptions[source.name]) for source in sources]
         for source, subscription in found:
             client = self._handover.clients[source.node]
             client.making_up = client.making_up or MakingUp(self._surroundings.position_of)
             client.making_up.ask(broker, subscription)
         bound = [one for one in found if one[1].lacks[broker] != UNBOUND]
-        effects = self._recall(broker, bound, EVERYTHING) if bound else []
-        for one in found:
-            if one not in bound:
-                effects += self._recall(broker, [one], one[1].replay or EVERYTHING)
-        return effects
+        unbound = [one for one in found if one[1].lacks[broker] == UNBOUND]
+        return [effect for some in (bound, unbound) if some for effect in self._recall(broker, some)]
 
-    def _recall(self, broker: NodeId, lacking: list[tuple[Source, Subscription]], replay: Replay) -> list[Effect]:
+    def _recall(self, broker: NodeId, lacking: list[tuple[Source, Subscription]]) -> list[Effect]:
         sources, subscriptions = [source for source, _ in lacking], [subscription for _, subscription in lacking]
         after = min(subscription.lacks[broker] for subscription in subscriptions)
         filters = tuple(dict.fromkeys(subscription.filter for subscription in subscriptions))
+        recall = Recall(0, filters, EVERYTHING, after=after)
         epochs = [subscription.epoch for subscription in subscriptions]
-        return self._recalls.ask(broker, Recall(0, filters, replay, after=after), sources, epochs, replays=False)[1]
+        return self._recalls.ask(broker, recall, sources, epochs, replays=False)[1]
 
     def take(self, asked: Asked, message: Recalled, now: float) -> list[Effect]:
         """A part of an answer, or the rest of it; who has room for more stays with it."""
@@ -151,7 +145,7 @@ class Amends:
     ) -> Iterator[Delivery]:
         """An event for those of these subscriptions that are there, and want it still."""
         there = [one for one in client.subscriptions.values() if one in subscriptions]
-        wanting = [one for one in there if not again or one.filter.matches(event)]
+        wanting = [one for one in there if one.filter.matches(event)]
         if wanting and not has_expired(event, now):
             yield from self._handover.hand_out(client, event, wanting, again=again)
 

@@ -29,7 +29,8 @@ class Bearings:
 
         Who is out of reach comes first, the longest before all: by that a broker it comes to knows whom to forget.
         """
-        return () if subscription.replaying or client.making_up else self.begun(subscription)
+        is_kept = client.behind is not None and client.behind.keeps_for(subscription)
+        return () if subscription.replaying or client.making_up or is_kept else self.begun(subscription)
 
     def begun(self, subscription: Subscription) -> tuple[tuple[NodeId, int], ...]:
         """The positions with which a subscription begins that is new; where it is replaying, but for the past."""

@@ -43,6 +43,10 @@ class Behind:
     def is_over(self) -> bool:
         return not self._waiting
 
+    def keeps_for(self, subscription: Subscription) -> bool:
+        """Whether something of it waits for a cause."""
+        return any(subscription in one.subscriptions for one in self._kept)
+
     def begins(self, subscription: Subscription) -> None:
         self._waiting.setdefault(subscription.epoch, {})
 

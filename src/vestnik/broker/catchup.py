@@ -152,6 +152,8 @@ class CatchUp:
         had = {broker: self._arrivals.of(broker) for broker in brokers}
         for source, subscription in self._handover.subscriptions():
             has_all = self._clients[source.node].making_up is None and subscription.replaying is None
+            if has_all and not subscription.lacks:
+                subscription.has_past()
             for broker, position in brokers.items():
                 if broker not in subscription.lacks:
                     subscription.lacks[broker] = position

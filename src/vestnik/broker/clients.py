@@ -88,6 +88,10 @@ class Subscription:
         """Whether some of what brokers took before it was there may still come."""
         return self._began_in_the_past and (self.replaying is not None or bool(self.lacks))
 
+    def has_past(self) -> None:
+        """All of that has come."""
+        self._began_in_the_past = False
+
     def is_without(self, taken: Taken, broker: NodeId) -> bool:
         """Whether it may have missed what a broker took, if it wants it."""
         return taken.position > self.lacks[broker] and not was_seen(taken.event, self.had.get(broker, {}))

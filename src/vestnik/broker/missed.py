@@ -158,6 +158,12 @@ class MakingUp:
             if subscription in wanting and _origin(event) == broker:
                 wanting.remove(subscription)
 
+    def only(self, subscription: Subscription, follows: Callable[[Event], bool]) -> None:
+        """Of what waits, a subscription wants only what follows the past that it was replayed."""
+        for event, wanting in self._late.values():
+            if subscription in wanting and not follows(event):
+                wanting.remove(subscription)
+
     def _forget(self, arrival: int) -> tuple[Event, list[Subscription]]:
         event, wanting = self._late.pop(arrival)
         if self._late_at.get(place_of(event)) == arrival:

@@ -59,7 +59,8 @@ class Replays:
         if subscription is None or not wanted.region or told.covers(wanted):
             return []
         if subscription.replaying is not None:
-            subscription.replaying.told_next = subscription.replaying.told_next or told
+            if subscription.replaying.told_next is None:
+                subscription.replaying.told_next = told
             return []
         return self.begin(source, wanted, Replaying(EVERYTHING, told=told), EVERYTHING)
 
@@ -292,6 +293,8 @@ class Replays:
         deliveries = self._handover.gaps(subscription, replaying.lost)
         live = [(event, again) for event, again in replaying.live if _follows(event, replaying.newest)]
         subscription.make_room(len(live))
+        if client.making_up is not None:
+            client.making_up.only(subscription, lambda event: _follows(event, replaying.newest))
         if client.behind is not None:
             client.behind.ends(subscription)
         for event, again in live:

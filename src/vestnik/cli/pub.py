@@ -8,7 +8,6 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import BufferedIOBase
-from pathlib import Path
 from typing import Any
 
 import click
@@ -71,7 +70,7 @@ def command(
 def _event(type: str, values: tuple[str, ...], **envelope: Any) -> Event:
     if "=" in type:
         raise Refused(f"the first word is the type of the event, not {type!r}: vestnik pub TYPE {type}")
-    if not values and (type.endswith(LIKE_FILES) or Path(type).is_file()):
+    if not values and type.endswith(LIKE_FILES):
         raise Refused(f"{type} looks like a file, and TYPE is the type of one event: vestnik pub < {type}")
     if envelope.get("time") == "now":
         envelope["time"] = datetime.now(UTC)

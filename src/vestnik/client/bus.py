@@ -233,7 +233,7 @@ class Bus:
                 await self._answers.done(("subscription", name), self._session.unsubscribe(name, time.monotonic()))
 
     async def change(self, subscription: Subscription, wanted: Filter | str) -> None:
-        """Give a subscription another filter. What was on its way still comes; nothing is lost or repeated.
+        """Give a subscription another filter. What was on its way may still come; nothing is lost or repeated.
 
         Disconnected where the subscription is over.
         """

@@ -80,9 +80,13 @@ class Subscription(AsyncIterator[Notification]):
         As it was when last nothing was `waiting`; brokers tell it now and then. Another subscription may go on from
         there. It is empty until the past was replayed.
         """
+        self._look()
+        return self._seen
+
+    def _look(self) -> None:
+        """See how far this has come, if nothing waits."""
         if not self._waiting.items and self._gap is None:
             self._seen = self._bus.seen(self) or self._seen
-        return self._seen
 
     def take_gap(self) -> Gap | None:
         """What the next notification would say of those that will not come; it says so no more."""
@@ -102,7 +106,7 @@ class Subscription(AsyncIterator[Notification]):
     def _taken(self, item: Notification) -> Notification:
         self._has_one = True
         if not self._waiting.items:
-            self._seen = self.seen
+            self._look()
         if self._is_paused and len(self._waiting.items) <= self._limit // 2:
             self._is_paused = False
             self._bus.unpause(self)
@@ -111,7 +115,7 @@ class Subscription(AsyncIterator[Notification]):
     # --- changing ---
 
     async def change(self, wanted: Filter | str) -> None:
-        """Want something else from now on. What was on its way still comes; nothing is lost or repeated."""
+        """Want something else from now on. What was on its way may still come; nothing is lost or repeated."""
         await self._bus.change(self, wanted)
 
     async def unsubscribe(self) -> None:
