@@ -10,6 +10,7 @@ import pytest
 from sim.worlds import ALL, handed, network, quote
 from vestnik import Event, Filter
 from vestnik.broker import behind, catching, clients, confluence, missed, selection
+from vestnik.broker.core import BrokerCore
 from vestnik.sim.hosts import Entry
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
@@ -256,5 +257,7 @@ def test_who_has_all_of_the_past_awaits_none_when_a_broker_is_lost(until: float)
     net.run(until)
     net.cut("b1", "b2")
     net.settle()
-    subscription = net.brokers["b0"].core.clients["c"].subscriptions["all"]
+    core = net.brokers["b0"].core
+    assert isinstance(core, BrokerCore)
+    subscription = core.clients["c"].subscriptions["all"]
     assert subscription.lacks and subscription.awaits_past is (until < 100)
