@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from random import Random
-
 import pytest
 
-from sim.worlds import ALL, handed, network, quote
+from sim.worlds import ALL, handed, network, quote, small_pages
 from vestnik import Event, Filter
-from vestnik.broker import behind, catching, clients, confluence, missed, selection
+from vestnik.broker import catching
 from vestnik.broker.core import BrokerCore
 from vestnik.sim.hosts import Entry
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
 from vestnik.sim.topologies import line
-from vestnik.trace.records import Lost, Missing, Notified, Published
-from vestnik.wire import pages
+from vestnik.trace.records import Missing, Notified, Published
 from vestnik.wire.replays import Replay
 
-RUNS = int(os.environ.get("VESTNIK_RUNS", "200"))
 EVERYTHING = Replay(all=True)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The past comes in many parts, and few events may wait for it."""
-    for module in (pages, clients):
-        monkeypatch.setattr(module, "PAGE", 2)
-    monkeypatch.setattr(selection, "UNASKED", 2)
-    monkeypatch.setattr(clients, "ROOM", 4)
-    monkeypatch.setattr(confluence, "FEW", 2)
-
-
-def few_wait(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    for module, name in ((catching, "MOST_LIVE"), (missed, "MOST_LATE"), (behind, "MOST")):
-        monkeypatch.setattr(module, name, most)
+    small_pages(monkeypatch)
 
 
 def replaying(past: int, wanted: Filter = ALL, replay: Replay = EVERYTHING) -> Network:
@@ -108,76 +93,6 @@ def test_what_a_broker_took_since_is_not_among_what_a_bound_leaves_out() -> None
     net.settle()
     assert handed(net.trace, "c") == [str(number) for number in range(1, 24)]
     assert reasons(net) == ["b2: it cannot be reached"]
-
-
-class Story:
-    """Publishers at all brokers of a line, a consumer that replays all at one end, and whatever happens meanwhile."""
-
-    def __init__(self, seed: int, *, home_ends: bool) -> None:
-        self._chance = chance = Random(seed)
-        self.net = net = network(line(4), link=Link(Constant(chance.choice([0.2, 1.0]))))
-        self._first = 0 if home_ends else 1
-        self._published = 0
-        self._is_paused = False
-        self._cut: set[int] = set()
-        self._down: set[str] = set()
-        net.attach("c", "b0")
-        for place in range(4):
-            net.attach(f"p{place}", f"b{place}")
-        for _ in range(8):
-            self.publish()
-        net.settle()
-        net.subscribe("c", "all", ALL, lease=1000.0, keep=10_000, replay=EVERYTHING)
-        net.run(net.now + chance.uniform(0.5, 8))
-        acts = [self.publish, self.cut, self.end, self.pause, self.nothing]
-        for act in chance.choices(acts, [6, 4, 3, 3, 4], k=chance.randint(2, 10)):
-            act()
-            net.run(net.now + chance.uniform(0.1, 4))
-        if self._is_paused:
-            net.unpause("c")
-        for broker in sorted(self._down):
-            net.restart(broker)
-        for place in sorted(self._cut):
-            net.restore(f"b{place}", f"b{place + 1}")
-        net.settle()
-
-    def publish(self) -> None:
-        source, count = f"p{self._chance.randrange(4)}", self._chance.randint(1, 6)
-        self.net.publish(source, *(quote(self._published + n, source) for n in range(1, count + 1)))
-        self._published += count
-
-    def cut(self) -> None:
-        place = self._chance.randrange(3)
-        (self.net.restore if place in self._cut else self.net.cut)(f"b{place}", f"b{place + 1}")
-        self._cut ^= {place}
-
-    def end(self) -> None:
-        broker = f"b{self._chance.randrange(self._first, 4)}"
-        (self.net.restart if broker in self._down else self.net.crash)(broker)
-        self._down ^= {broker}
-
-    def nothing(self) -> None: ...
-
-    def pause(self) -> None:
-        (self.net.unpause if self._is_paused else self.net.pause)("c")
-        self._is_paused = not self._is_paused
-
-
-@pytest.mark.parametrize("most", [12, 10_000])
-@pytest.mark.parametrize("home_ends", [False, True])
-def test_whatever_happens_meanwhile(home_ends: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    few_wait(monkeypatch, most)
-    for seed in range(RUNS):
-        trace = Story(seed, home_ends=home_ends).net.trace
-        got = [record.event for record in trace if isinstance(record, Notified) and record.client == "c"]
-        published = {record.event.id for record in trace if isinstance(record, Published)}
-        is_said = any(isinstance(record, Missing | Lost) for record in trace)
-        assert is_said or published == {event.id for event in got}, f"seed {seed}: something is missing"
-        assert len({event.id for event in got}) == len(got), f"seed {seed}: something came twice"
-        last: dict[object, int] = {}
-        for event in got:
-            assert last.get(event.stream, 0) < (event.seq or 0), f"seed {seed}: something came out of order"
-            last[event.stream] = event.seq or 0
 
 
 def test_a_filter_is_changed_twice_meanwhile() -> None:

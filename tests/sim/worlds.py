@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from vestnik import Event, Filter
+from vestnik.broker import clients, confluence, selection
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.routing.registry import make_strategy
@@ -14,6 +17,7 @@ from vestnik.session.session import Session
 from vestnik.sim.network import Network
 from vestnik.sim.topologies import Topology
 from vestnik.trace.records import AnyRecord, Notified
+from vestnik.wire import pages
 from vestnik.wire.messages import NodeId
 
 ALL = Filter.all()
@@ -38,3 +42,12 @@ def handed(trace: Sequence[AnyRecord], client: NodeId) -> list[str]:
 
 def kinds(trace: Sequence[AnyRecord]) -> list[str]:
     return [type(record).__name__ for record in trace]
+
+
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The past comes in many parts."""
+    for module in (pages, clients):
+        monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(selection, "UNASKED", 2)
+    monkeypatch.setattr(clients, "ROOM", 4)
+    monkeypatch.setattr(confluence, "FEW", 2)
