@@ -23,12 +23,38 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     small_pages(monkeypatch)
 
 
-def replaying(past: int, wanted: Filter = ALL, replay: Replay = EVERYTHING) -> Network:
-    """A consumer c at one end of a line, in the midst of a replay of what p has published at the other."""
+def at_homes(**homes: str) -> Network:
+    """Clients at brokers of a line, over which everything takes a second."""
     net = network(line(3), link=Link(Constant(1.0)))
-    net.attach("c", "b0")
-    net.attach("p", "b2")
-    net.publish("p", *(quote(number) for number in range(1, past + 1)))
+    for client, home in homes.items():
+        net.attach(client, home)
+    return net
+
+
+def making_up(missed: int, *names: str, **others: str) -> Network:
+    """A consumer c that has missed so much of what p has published at the other end, and is about to get it."""
+    net = at_homes(c="b0", p="b2", **others)
+    for name in names:
+        net.subscribe("c", name, ALL, lease=1000.0, keep=100)
+    net.run(10)
+    net.cut("b1", "b2")
+    net.publish("p", *(quote(number) for number in range(1, missed + 1)))
+    net.run(20)
+    net.restore("b1", "b2")
+    return net
+
+
+def seqs(net: Network, name: str, source: str) -> list[int]:
+    """Of what a subscription got from a source, in the order in which it came."""
+    notified = [record for record in net.trace if isinstance(record, Notified) and name in dict(record.numbers)]
+    return [record.event.seq or 0 for record in notified if record.event.source == source]
+
+
+def replaying(past: int, wanted: Filter = ALL, replay: Replay = EVERYTHING, **others: str) -> Network:
+    """A consumer c at one end of a line, in the midst of a replay of what p has published at the other, and others."""
+    net = at_homes(c="b0", p="b2", **others)
+    for place, feed in enumerate(("p", *others)):
+        net.publish(feed, *(quote(1000 * place + number, feed) for number in range(1, past + 1)))
     net.run(20.0)
     net.subscribe("c", "all", wanted, lease=1000.0, keep=10_000, replay=replay)
     return net
@@ -41,9 +67,7 @@ def reasons(net: Network) -> list[str]:
 @pytest.mark.parametrize("feed", ["p", "q"])
 def test_more_comes_than_may_wait_when_a_broker_is_back(feed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catching, "MOST_LIVE", 20)
-    net = replaying(20)
-    net.attach("q", "b0")
-    net.publish("q", *(quote(number, "q") for number in range(1001, 1021)))
+    net = replaying(20, q="b0")
     net.run(25.5)
     net.pause("c")
     net.cut("b1", "b2")
@@ -106,9 +130,7 @@ def test_a_filter_is_changed_twice_meanwhile() -> None:
 
 
 def test_an_effect_that_waits_for_its_cause_was_not_seen_by_who_moves() -> None:
-    net = network(line(3), link=Link(Constant(1.0)))
-    for client, home in (("c", "b0"), ("p", "b2"), ("q", "b0")):
-        net.attach(client, home)
+    net = at_homes(c="b0", p="b2", q="b0")
     net.publish("p", *(Event("cause", {}, source="p", id=str(number)) for number in range(40)))
     net.run(20)
     net.subscribe("c", "effects", Filter.parse("type = 'effect'"), lease=20.0, keep=100)
@@ -125,45 +147,26 @@ def test_an_effect_that_waits_for_its_cause_was_not_seen_by_who_moves() -> None:
 
 
 def test_a_replay_that_is_asked_for_while_something_missed_is_on_its_way() -> None:
-    net = network(line(3), link=Link(Constant(1.0)))
-    for client, home in (("c", "b0"), ("p", "b2"), ("q", "b1")):
-        net.attach(client, home)
-    net.subscribe("c", "s", ALL, lease=1000.0, keep=100)
-    net.run(10)
-    net.cut("b1", "b2")
-    net.publish("p", *(quote(number) for number in range(1, 31)))
-    net.run(20)
-    net.restore("b1", "b2")
+    net = making_up(30, "s", q="b1")
     net.run(25)
     net.subscribe("c", "last", ALL, lease=1000.0, keep=100, replay=Replay(last=2))
     net.run(25.5)
     net.publish("q", *(quote(number, "q") for number in range(101, 107)))
     net.settle()
-    notified = [record for record in net.trace if isinstance(record, Notified) and "last" in dict(record.numbers)]
-    own = [record.event.seq for record in notified if record.event.source == "q"]
-    assert own == sorted(own, key=lambda seq: seq or 0) and own
+    own = seqs(net, "last", "q")
+    assert own == sorted(own) and own
 
 
 def test_what_waits_for_something_missed_and_is_wanted_no_more() -> None:
     """Were it to come, it would come behind what follows it."""
-    net = network(line(3), link=Link(Constant(1.0)))
-    net.attach("c", "b0")
-    net.attach("p", "b2")
-    for name in ("s", "u"):
-        net.subscribe("c", name, Filter.parse("EXISTS n"), lease=1000.0, keep=100)
-    net.run(10)
-    net.cut("b1", "b2")
-    net.publish("p", *(quote(number) for number in range(1, 13)))
-    net.run(20)
-    net.restore("b1", "b2")
+    net = making_up(12, "s", "u")
     net.run(21)
     net.publish("p", *(quote(number) for number in range(13, 21)))
     net.run(34)
     net.subscribe("c", "s", Filter.parse("n != 16 AND n != 20"), lease=1000.0, keep=100)
     net.settle()
-    notified = [record for record in net.trace if isinstance(record, Notified) and "s" in dict(record.numbers)]
-    own = [record.event.seq or 0 for record in notified]
-    assert own == sorted(own)
+    own = seqs(net, "s", "p")
+    assert own == sorted(own) and own
 
 
 @pytest.mark.parametrize("until", [25.5, 100.0])
