@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from vestnik.routing import cover_index
 from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.routing.declarative import REDUCE, is_merged
 from vestnik.routing.merging import Merged
+from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import Entry, Reduction, add_all
 from vestnik.routing.registry import make_strategy
 
@@ -151,3 +154,23 @@ def test_what_is_too_much_work_to_merge_is_told_in_parts() -> None:
     told = list(reduction.entries())
     assert len(told) == len(parts)
     assert all(any(entry.filter.covers(part.filter) for entry in told) for part in parts)
+
+
+@pytest.mark.parametrize("name", ["covering", "merging"])
+def test_filters_that_are_too_complex_to_compare_are_told_as_they_are(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that may not compare anything tells more than it must, and leaves out nothing that is wanted."""
+    monkeypatch.setattr("vestnik.routing.propagation.OPERATION", 0)
+    rng = random.Random(5)
+    table = Propagation(make_strategy(name), Leases())
+    table.connect("n")
+    wanted = [
+        Filter.parse(f"ANY q (a = {rng.randrange(9)} OR b LIKE '%{rng.randrange(99)}%') AND c > 1") for _ in range(30)
+    ]
+    for place, one in enumerate(wanted):
+        table.add(Entry(one), Source("c", f"s{place}"), 1e9)
+    for place, one in enumerate(wanted[::2]):
+        table.remove(Entry(one), Source("c", f"s{2 * place}"))
+    told = [interest.filter for _, update in table.flush(0.0) for interest in update.add]
+    assert all(any(entry.covers(one) for entry in told) for one in set(wanted[1::2]) - set(wanted[::2]))

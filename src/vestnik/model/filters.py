@@ -48,11 +48,10 @@ class Filter:
     @staticmethod
     def parse(text: str, *, limits: Limits | None = OUTSIDE) -> Filter:
         """The filter that `text` describes; `limits=None` reads text of our own, of any size and cost."""
-        node = parse(_given(text, str), limits)
         if limits is None:
-            return Filter(region_of(node, EVENT, None))
-        with bounded(MAKING):
-            return Filter(region_of(node, EVENT, limits.boxes))
+            return Filter(region_of(parse(_given(text, str), None), EVENT, None))
+        with bounded(limits.steps):
+            return Filter(region_of(parse(_given(text, str), limits), EVENT, limits.boxes))
 
     @staticmethod
     def all() -> Filter:
@@ -84,7 +83,7 @@ class Filter:
         """The filter that `to_dict` gave `data` for; `limits` are those of `parse`, as far as they are about boxes."""
         if limits is None:
             return Filter(plain.read_region(EVENT, data, None))
-        with bounded(MAKING):
+        with bounded(limits.steps):
             return Filter(plain.read_region(EVENT, data, limits.boxes))
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from vestnik.model.spaces import DATA, ENVELOPE_PATHS, Path
 from vestnik.model.strings import Pattern, StringSet
 from vestnik.model.syntax import Node, Scalar
 from vestnik.model.times import parse_rfc3339
+from vestnik.model.work import MAKING
 
 KINDS = ("NULL", "BOOLEAN", "NUMBER", "STRING", "LIST", "MAP")
 PATTERNS = ("LIKE", "GLOB", "MATCHES")
@@ -43,6 +44,7 @@ class Limits:
     values: int = 1000
     nesting: int = 16
     boxes: int = 256
+    steps: int = MAKING
 
 
 OUTSIDE = Limits()

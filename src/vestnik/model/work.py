@@ -3,6 +3,7 @@
 Answers about unions of boxes can take exponential work. Whoever asks states how much it may
 take; the set operations `spend` as they go and give up with `FilterTooComplex`. A question
 that has a safe answer asks through `within`, and gets that answer instead of the error.
+Questions that one operation asks of many filters share their steps through `together`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ QUESTION = 20_000
 """Steps that one answer may cost."""
 MAKING = 200_000
 """Steps that one filter may cost: to read it, or to make it of others."""
+LEAST = 50
+"""Steps that a question may cost although the operation has used up its own: enough for two ordinary filters."""
+STEPS = "steps of box algebra"
+"""The name of this limit in `FilterTooComplex`."""
 
 Answer = TypeVar("Answer")
 
@@ -31,6 +36,7 @@ class _Budget:
 
 
 _budget: ContextVar[_Budget | None] = ContextVar("vestnik_work", default=None)
+_shared: ContextVar[_Budget | None] = ContextVar("vestnik_shared_work", default=None)
 
 
 @contextmanager
@@ -52,16 +58,37 @@ def spend(steps: float = 1) -> None:
     if budget is not None:
         budget.left -= steps
         if budget.left < 0:
-            raise FilterTooComplex("steps of box algebra", budget.allowed)
+            raise FilterTooComplex(STEPS, budget.allowed)
+
+
+@contextmanager
+def together(allowed: int) -> Iterator[None]:
+    """Let the questions asked inside cost at most `allowed` steps together, and LEAST each beyond that."""
+    token = _shared.set(_Budget(allowed)) if _shared.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _shared.reset(token)
 
 
 def within(question: Callable[[], Answer], otherwise: Answer, allowed: int = QUESTION) -> Answer:
     """The answer to `question`, or `otherwise` where it costs more than `allowed` steps."""
-    token = _budget.set(_Budget(allowed)) if _budget.get() is None else None
+    if _budget.get() is not None:
+        return _answer(question, otherwise)
+    shared = _shared.get()
+    budget = _Budget(allowed if shared is None else max(LEAST, min(allowed, int(shared.left))))
+    token = _budget.set(budget)
+    try:
+        return _answer(question, otherwise)
+    finally:
+        _budget.reset(token)
+        if shared is not None:
+            shared.left -= budget.allowed - budget.left
+
+
+def _answer(question: Callable[[], Answer], otherwise: Answer) -> Answer:
     try:
         return question()
     except FilterTooComplex:
         return otherwise
-    finally:
-        if token is not None:
-            _budget.reset(token)

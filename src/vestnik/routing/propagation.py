@@ -8,16 +8,21 @@ a neighbour was told is extended with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
 from vestnik.model.reserved import reaches
 from vestnik.model.times import FOREVER
+from vestnik.model.work import together
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Reduction, Strategy, add_all
 from vestnik.wire.messages import Interest, NodeId
 
 Key = TypeVar("Key")
+
+OPERATION: Final = 5_000
+"""Steps that the comparisons of one entry with the others of a table may cost. Beyond it, complex filters are told as
+they are: a neighbour hears more than it has to, and nothing is missed."""
 
 
 class Source(NamedTuple):
@@ -135,8 +140,9 @@ class Propagation:
             self._unfiled[entry] = None
             if reaches(entry.filter):
                 self.reserved[entry] = None
-        for neighbour in self._concerned(source.node, nodes):
-            self._note(neighbour, self._reductions[neighbour].add(entry))
+        with together(OPERATION):
+            for neighbour in self._concerned(source.node, nodes):
+                self._note(neighbour, self._reductions[neighbour].add(entry))
         return True
 
     def remove(self, entry: Entry, source: Source) -> bool:
@@ -156,8 +162,9 @@ class Propagation:
             self._extended.pop(entry, None)
             self._unfiled[entry] = None
             self.reserved.pop(entry, None)
-        for neighbour in concerned:
-            self._note(neighbour, self._reductions[neighbour].remove(entry))
+        with together(OPERATION):
+            for neighbour in concerned:
+                self._note(neighbour, self._reductions[neighbour].remove(entry))
         return True
 
     def note(self, neighbour: NodeId, change: Change) -> None:

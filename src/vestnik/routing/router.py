@@ -7,9 +7,10 @@ from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.work import together
 from vestnik.routing.advertisements import Gated
 from vestnik.routing.hierarchical import Hierarchical
-from vestnik.routing.propagation import Leases, Propagation, Source, expired, shift
+from vestnik.routing.propagation import OPERATION, Leases, Propagation, Source, expired, shift
 from vestnik.routing.reductions import Entry, Strategy
 from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
@@ -223,11 +224,13 @@ class AdvertisingRouter(Router):
 
     def _offer(self, entry: Entry, sender: NodeId, expiry: float) -> None:
         if self.advertisements.add(entry, Source(sender), expiry) and sender in self._gates:
-            self.subscriptions.note(sender, self._gates[sender].open(entry))
+            with together(OPERATION):
+                self.subscriptions.note(sender, self._gates[sender].open(entry))
 
     def _withdraw(self, entry: Entry, sender: NodeId) -> None:
         if self.advertisements.remove(entry, Source(sender)) and sender in self._gates:
-            self.subscriptions.note(sender, self._gates[sender].close(entry))
+            with together(OPERATION):
+                self.subscriptions.note(sender, self._gates[sender].close(entry))
 
 
 def anything(event: Event) -> bool:
