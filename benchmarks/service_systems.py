@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
@@ -109,7 +109,7 @@ class Bare:
         end.send(Hello(VERSION, f"bare-{id(self)}-{os.getpid()}"))
         end.flush()
 
-    def received(self, end: End, messages: Sequence[Message]) -> None:
+    def received(self, end: End, messages: Iterable[Message]) -> None:
         from vestnik.wire.messages import Accepted, Notify, Ping, Pong, Welcome
 
         for message in messages:

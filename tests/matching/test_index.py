@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -250,7 +252,25 @@ def test_an_index_that_is_emptied_and_filled_again() -> None:
 
 def test_without_numba_the_plain_scan_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vestnik.matching.single.kernel", None)
-    assert scan.fast_scan.__wrapped__() is scan.plain_scan
+    assert scan._kernel.__wrapped__() is scan.plain_scan
+
+
+def test_the_plain_scan_answers_until_the_kernel_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Callable[[], object]] = []
+    monkeypatch.setattr(scan, "_kernel", cache(scan._kernel.__wrapped__))
+    monkeypatch.setattr(scan, "_loading", [])
+    monkeypatch.setattr(scan, "_begin", begun.append)
+    monkeypatch.setattr(index, "FEW", 200)
+    monkeypatch.setattr(direct, "FEW", 0)
+    matcher: Matcher[int] = Matcher()
+    for n in range(300):
+        matcher.add(n, Filter.parse(f"x >= {n} AND y LIKE '%{n}%'"))
+    event = Event("t", {"x": 12, "y": "0 to 12"})
+    assert matcher.match(event) == matcher.match(event) == {0, 1, 2, 12}
+    assert len(begun) == 1 and matcher._scan is scan.plain_scan
+    begun[0]()
+    assert matcher.match(event) == {0, 1, 2, 12}
+    assert matcher._scan is not scan.plain_scan
 
 
 def test_the_base_install_is_enough() -> None:

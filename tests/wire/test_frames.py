@@ -18,7 +18,8 @@ from vestnik.errors import InvalidEvent, InvalidFrame
 from vestnik.model.frozen import FrozenDict
 from vestnik.model.times import FIRST, LAST
 from vestnik.wire import frames
-from vestnik.wire.frames import LARGEST, PART, Reader, frame
+from vestnik.wire.bounds import LARGEST
+from vestnik.wire.frames import PART, Reader, frame
 from vestnik.wire.messages import (
     Accepted,
     Addressed,

@@ -6,7 +6,7 @@ import asyncio
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -226,7 +226,7 @@ class Line:
         end.send(Hello(VERSION, self._session.name, False, self._token))
         end.flush()
 
-    def received(self, end: End, messages: Sequence[Message]) -> None:
+    def received(self, end: End, messages: Iterable[Message]) -> None:
         self._heard_at = time.monotonic()
         self._turns.take(end, messages)
 

@@ -27,7 +27,9 @@ STEPS = "steps of box algebra"
 Answer = TypeVar("Answer")
 
 
-class _Budget:
+class Budget:
+    """Steps that are allowed, and those that are left."""
+
     __slots__ = ("allowed", "left")
 
     def __init__(self, allowed: int) -> None:
@@ -35,19 +37,21 @@ class _Budget:
         self.left: float = allowed
 
 
-_budget: ContextVar[_Budget | None] = ContextVar("vestnik_work", default=None)
-_shared: ContextVar[_Budget | None] = ContextVar("vestnik_shared_work", default=None)
+_budget: ContextVar[Budget | None] = ContextVar("vestnik_work", default=None)
+_shared: ContextVar[Budget | None] = ContextVar("vestnik_shared_work", default=None)
 
 
 @contextmanager
-def bounded(allowed: int) -> Iterator[None]:
+def bounded(allowed: int) -> Iterator[Budget]:
     """Let what runs inside spend at most `allowed` steps; an enclosing bound goes on counting alone."""
-    if _budget.get() is not None:
-        yield
+    enclosing = _budget.get()
+    if enclosing is not None:
+        yield enclosing
         return
-    token = _budget.set(_Budget(allowed))
+    budget = Budget(allowed)
+    token = _budget.set(budget)
     try:
-        yield
+        yield budget
     finally:
         _budget.reset(token)
 
@@ -64,7 +68,7 @@ def spend(steps: float = 1) -> None:
 @contextmanager
 def together(allowed: int) -> Iterator[None]:
     """Let the questions asked inside cost at most `allowed` steps together, and LEAST each beyond that."""
-    token = _shared.set(_Budget(allowed)) if _shared.get() is None else None
+    token = _shared.set(Budget(allowed)) if _shared.get() is None else None
     try:
         yield
     finally:
@@ -77,7 +81,7 @@ def within(question: Callable[[], Answer], otherwise: Answer, allowed: int = QUE
     if _budget.get() is not None:
         return _answer(question, otherwise)
     shared = _shared.get()
-    budget = _Budget(allowed if shared is None else max(LEAST, min(allowed, int(shared.left))))
+    budget = Budget(allowed if shared is None else max(LEAST, min(allowed, int(shared.left))))
     token = _budget.set(budget)
     try:
         return _answer(question, otherwise)

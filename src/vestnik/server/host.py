@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Set
 from typing import Final, NamedTuple
 
 from vestnik.broker.chronicle import Chronicle
@@ -21,7 +20,6 @@ from vestnik.broker.effects import (
     LinkDown,
     LinkUp,
 )
-from vestnik.model.parser import OUTSIDE
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, Timed
 from vestnik.server.door import Denied, Door, Guest
@@ -31,7 +29,8 @@ from vestnik.server.pacing import Pacing
 from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import CLOSED, End
-from vestnik.wire.frames import LARGEST, VERSION
+from vestnik.wire.bounds import Bounds
+from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import (
     Addressed,
     AdminA,
@@ -60,6 +59,9 @@ from vestnik.wire.messages import (
 
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
+
+NEIGHBOUR: Final = Bounds(filters=None)
+"""What a neighbour may send: it is trusted."""
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset(
@@ -92,7 +94,6 @@ class BrokerHost:
     ) -> None:
         self.core = core
         self._door = door or Door()
-        self._filters = replace(OUTSIDE, boxes=self._door.limits.filter_boxes)
         self._routing = routing
         self._store = store
         self._takes_clients = takes_clients
@@ -198,7 +199,7 @@ class BrokerHost:
             self._refuse(end, "shutdown", f"{self.name} ends the link")
             raise
 
-    def received(self, end: End, messages: Sequence[Message]) -> None:
+    def received(self, end: End, messages: Iterable[Message]) -> None:
         self._presence.heard(end)
         self._is_receiving = True
         try:
@@ -281,6 +282,8 @@ class BrokerHost:
             case Goodbye(code, reason):
                 end.close()
                 self.closed(end, reason, code)
+            case Malformed(reason):
+                self._refuse(end, "hello", reason)
             case _:
                 self._refuse(end, "hello", f"the first message is Hello, not {type(message).__name__}")
 
@@ -290,7 +293,7 @@ class BrokerHost:
         if before is not None:
             self._refuse(before, "taken-over", f"{guest.name} has connected again")
         self._door.entered(guest)
-        end.know(*((LARGEST, None) if guest.is_broker else (self._door.limits.message_bytes, self._filters)))
+        end.know(NEIGHBOUR if guest.is_broker else self._door.limits.bounds)
         self._guests[end] = guest
         self._ends[guest.name] = end
         self._touched[end] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -10,6 +11,8 @@ from msgspec.structs import fields
 from vestnik.broker.clients import MOST_KEPT
 from vestnik.errors import InvalidSetting
 from vestnik.model.nearest import meant
+from vestnik.model.parser import OUTSIDE
+from vestnik.wire.bounds import Bounds
 from vestnik.wire.pages import LARGEST_SAID
 
 
@@ -18,8 +21,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
     `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
-    A client may send `message_bytes` in a message, and have `subscriptions` and as many advertisements, each with a
-    filter of `filter_boxes` and `keep` notifications that are kept. It may see the last `replay` past events of each
+    A client may send `message_bytes` and `values` in a message and publish a `batch` of so many events at once. It may
+    have `subscriptions` and as many advertisements, each with a filter of `filter_boxes` and `keep` notifications that
+    are kept. It may see the last `replay` past events of each
     broker, and wait for `fetches` of them at a time. It may publish `publish_rate` events a second, any number unless
     that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
     """
@@ -29,6 +33,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     connections: int = 10_000
     identity_connections: int = 1_000
     message_bytes: int = LARGEST_SAID
+    values: int = 500_000
+    batch: int = 10_000
     subscriptions: int = 10_000
     filter_boxes: int = 256
     keep: int = MOST_KEPT
@@ -46,6 +52,12 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise InvalidSetting(f"limits.{field.name}", f"is a number from 1 on, not {value!r}")
         if self.message_bytes > LARGEST_SAID:
             raise InvalidSetting("limits.message_bytes", f"is at most {LARGEST_SAID:,}, not {self.message_bytes:,}")
+
+    @property
+    def bounds(self) -> Bounds:
+        """What a client may send in a message."""
+        filters = replace(OUTSIDE, boxes=self.filter_boxes)
+        return Bounds(self.message_bytes, filters, self.batch, self.values)
 
 
 def read_limits(words: Iterable[str]) -> Limits:

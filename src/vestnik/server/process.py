@@ -23,7 +23,7 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.access import Access
 from vestnik.server.door import Door
 from vestnik.server.engine import Store
-from vestnik.server.host import BrokerHost, Parting
+from vestnik.server.host import NEIGHBOUR, BrokerHost, Parting
 from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
@@ -33,7 +33,7 @@ from vestnik.transport.addresses import Address
 from vestnik.transport.ends import CLOSED, End
 from vestnik.transport.foreign import FOREIGN
 from vestnik.transport.listening import Listener
-from vestnik.transport.tcp import address, dial, listen
+from vestnik.transport.tcp import TURN, address, dial, listen
 
 AT_ONCE: Final = 1.0
 """Seconds before which a connection that ends has hardly begun."""
@@ -217,7 +217,7 @@ class Broker:
         while True:
             begun = time.monotonic()
             try:
-                self._ends[at] = await dial(self.host, *at, tls=self._dialling, limits=None)
+                self._ends[at] = await dial(self.host, *at, tls=self._dialling, bounds=NEIGHBOUR, turn=TURN)
                 code, reason = await self.host.greet(self._ends[at])
             except OSError as error:
                 self._failed[at] = Parting("", error.strerror or str(error))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final, Protocol
 
-from vestnik.model.parser import Limits
+from vestnik.wire.bounds import Bounds
 from vestnik.wire.messages import Goodbye, Message
 
 CLOSED: Final = "the other side closed the connection"
@@ -41,14 +41,21 @@ class End(ABC):
     async def over(self) -> None:  # noqa: B027
         """Wait until the connection that was closed is gone, and all that was sent is out."""
 
-    def know(self, largest: int, filters: Limits | None) -> None:  # noqa: B027
-        """Take messages of so many bytes, and filters within these limits: it is known who sends them."""
+    @property
+    def size(self) -> int | None:
+        """Bytes of the message that was handed over last; None where it had none."""
+        return None
 
-    def pause(self) -> None:  # noqa: B027
-        """Read no more until `resume`."""
+    def know(self, bounds: Bounds) -> None:  # noqa: B027
+        """Take all messages within these bounds: it is known who sends them."""
 
-    def resume(self) -> None:  # noqa: B027
-        """Read again."""
+    @abstractmethod
+    def pause(self) -> None:
+        """Hand over no more messages until `resume`, and read no more than is on its way."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Hand over messages again."""
 
     def refuse(self, code: str, reason: str) -> None:
         """Say why, and end the connection."""
@@ -62,8 +69,8 @@ class Receiver(Protocol):
     def connected(self, end: End) -> None:
         """The connection is there."""
 
-    def received(self, end: End, messages: Sequence[Message]) -> None:
-        """These have arrived together."""
+    def received(self, end: End, messages: Iterable[Message]) -> None:
+        """These have arrived together. They are read one by one as they are asked for, until the end is paused."""
 
     def closed(self, end: End, reason: str, code: str = "") -> None:
         """The connection is over, and not by `close` of this end; the reason in a word, if there is one for it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Iterator
 
 from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.wire.messages import Message
@@ -16,7 +18,8 @@ class MemoryEnd(End):
         self._other: MemoryEnd | None = None
         self._out: list[Message] = []
         self._is_paused = False
-        self._held: list[Message] = []  # what has arrived meanwhile
+        self._is_ending = False  # the other end has closed the connection
+        self._held: deque[Message] = deque()  # what has arrived and was not handed over
 
     def send(self, message: Message) -> None:
         self._out.append(message)
@@ -37,7 +40,9 @@ class MemoryEnd(End):
 
     def resume(self) -> None:
         self._is_paused = False
-        if self._held:
+        if self._is_ending:
+            self._loop.call_soon(self._end)
+        elif self._held:
             self._loop.call_soon(self._arrive, [])
 
     def _arrive(self, messages: list[Message]) -> None:
@@ -46,13 +51,18 @@ class MemoryEnd(End):
             self._take_held()
 
     def _take_held(self) -> None:
-        held, self._held = self._held, []
-        if held and self._other is not None:
-            self._receiver.received(self, held)
+        if self._held and self._other is not None:
+            self._receiver.received(self, self._messages())
+
+    def _messages(self) -> Iterator[Message]:
+        while self._held and not self._is_paused:
+            yield self._held.popleft()
 
     def _end(self) -> None:
-        self._take_held()
-        if self._other is not None:
+        self._is_ending = True
+        if not self._is_paused:
+            self._take_held()
+        if not self._is_paused and self._other is not None:
             self._other = None
             self._receiver.closed(self, CLOSED)
 

@@ -4,56 +4,85 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import cast
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from math import inf
+from typing import Final, cast
 
 from vestnik.errors import InvalidFrame
-from vestnik.model.parser import OUTSIDE, Limits
+from vestnik.transport import heavy
 from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
 from vestnik.transport.tls import names
-from vestnik.wire.frames import LARGEST, Reader, frame
+from vestnik.wire.bounds import LARGEST, Bounds
+from vestnik.wire.frames import Reader, TakesLong, frame
 from vestnik.wire.messages import Message
 
 HIGH_WATER = 1024 * 1024
 """Bytes that are sent and not taken before an end is full."""
 CLOSE_WITHIN = 10.0
 """Seconds in which the other end has to take what was sent before the connection was closed."""
+ANYTHING: Final = Bounds()
+TURN: Final = 0.01
+"""Seconds for which the messages of one connection are handled before it is the turn of others."""
 
 
 class TcpEnd(End, asyncio.Protocol):
-    """Bytes that are no messages end the connection. What a stranger says is handed over message by message."""
+    """Bytes that are no messages end the connection.
+
+    After a `turn` of so many seconds other connections have theirs; a message that takes long to read is read on
+    another thread. Until it was, and while there is more than a turn holds, nothing more is read from the socket.
+    """
 
     packs = True
 
     def __init__(
-        self, receiver: Receiver, limits: Limits | None = OUTSIDE, largest: int = LARGEST, *, stranger: bool = False
+        self,
+        receiver: Receiver,
+        bounds: Bounds = ANYTHING,
+        *,
+        stranger: bool = False,
+        turn: float = inf,
     ) -> None:
         self.peer = "nobody"
         self._receiver = receiver
-        self._is_stranger = stranger
-        self._reader = Reader(limits, largest)
+        self._reader = Reader(bounds=bounds, stranger=stranger)
+        self._turn_takes = turn
+        self._size: int | None = None
         self._first = b""  # what came first
+        self._wrong = ""  # why what came is no message
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
         self._is_open = False
+        self._is_paused = False  # by the receiver
+        self._is_behind = False  # there is more to hand over, and something else comes first
+        self._reading: asyncio.Future[Message | str] | None = None  # on another thread
         self._ending: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
 
     async def over(self) -> None:
         await self._gone.wait()
 
-    def know(self, largest: int, filters: Limits | None) -> None:
-        self._is_stranger = False
-        self._reader.know(largest, filters)
+    def know(self, bounds: Bounds) -> None:
+        self._reader.know(bounds)
+
+    @property
+    def size(self) -> int | None:
+        return self._size
 
     def pause(self) -> None:
+        self._is_paused = True
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        if self._transport is not None and self._is_open:
-            self._transport.resume_reading()
+        self._is_paused = False
+        if self._is_open and not self._is_behind:
+            self._is_behind = True
+            asyncio.get_running_loop().call_soon(self._go_on)
 
     @property
     def waiting(self) -> int:
@@ -94,21 +123,73 @@ class TcpEnd(End, asyncio.Protocol):
         self._receiver.connected(self)
 
     def data_received(self, data: bytes) -> None:
-        messages: list[Message] = []
-        wrong = ""
         self._first = self._first or data[:FIRST]
+        self._reader.add(data)
+        if not (self._is_behind or self._is_paused):
+            self._hand_over(self._messages())
+
+    def _hand_over(self, messages: Iterator[Message]) -> None:
         try:
-            for message in self._reader.read(data):
-                messages.append(message)
-                if self._is_stranger and self._is_open:  # who it is decides how much of the rest is read
-                    self._receiver.received(self, messages)
-                    messages = []
-        except InvalidFrame as error:
-            wrong = str(error)
-        if messages and self._is_open:
-            self._receiver.received(self, messages)
-        if wrong and self._is_open:
-            self._misunderstood(wrong)
+            first = next(messages, None)
+            if first is not None:
+                self._receiver.received(self, chain((first,), messages))
+        finally:
+            if self._wrong and self._is_open:
+                self._misunderstood(self._wrong)
+
+    def _messages(self) -> Iterator[Message]:
+        """The messages that are there, until the turn is over."""
+        until = time.perf_counter() + self._turn_takes
+        while self._is_open and not self._is_paused:
+            try:
+                body = self._reader.next_body()
+                if body is None:
+                    return
+                message = self._reader.message(body, quickly=self._turn_takes < inf)
+            except InvalidFrame as error:
+                self._wrong = str(error)
+                return
+            except TakesLong:
+                assert body is not None
+                self._wait()
+                self._reading = heavy.begin(partial(_understood, self._reader, body))
+                self._reading.add_done_callback(partial(self._read, len(body)))
+                return
+            self._size = len(body)
+            yield message
+            if time.perf_counter() > until:
+                self._wait()
+                asyncio.get_running_loop().call_soon(self._go_on)
+                return
+
+    def _wait(self) -> None:
+        self._is_behind = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def _go_on(self) -> None:
+        """It is the turn of this connection again."""
+        self._is_behind = False
+        if self._is_open and not self._is_paused:
+            self._hand_over(self._messages())
+            self._read_on()
+
+    def _read(self, size: int, found: asyncio.Future[Message | str]) -> None:
+        """A message was read on another thread."""
+        self._reading, self._is_behind = None, False
+        if found.cancelled() or not self._is_open:
+            return
+        message = found.result()
+        if isinstance(message, str):
+            self._misunderstood(message)
+            return
+        self._size = size
+        self._hand_over(chain((message,), self._messages()))
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._is_open and not (self._is_behind or self._is_paused) and self._transport is not None:
+            self._transport.resume_reading()
 
     def _misunderstood(self, wrong: str) -> None:
         """What came is no message. Who speaks something else is answered in its own way, where that is known."""
@@ -124,6 +205,8 @@ class TcpEnd(End, asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._gone.set()
         self._reader.forget()  # and not when the collector comes round to it
+        if self._reading is not None:
+            self._reading.cancel()
         if self._ending is not None:
             self._ending.cancel()
         if self._is_open:
@@ -135,6 +218,14 @@ class TcpEnd(End, asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._receiver.drained(self)
+
+
+def _understood(reader: Reader, body: bytes) -> Message | str:
+    """A message, or why it is none: an exception would keep its bytes until the collector comes round."""
+    try:
+        return reader.message(body)
+    except InvalidFrame as error:
+        return str(error)
 
 
 def address(name: tuple[str, int, *tuple[object, ...]] | str | None) -> str:
@@ -158,16 +249,23 @@ async def listen(
 
     At most so many are `opening` at a time. OSError where that cannot be.
     """
-    return await Listener.bind(lambda: TcpEnd(receiver, largest=largest, stranger=True), host, port, tls, opening)
+    bounds = Bounds(largest)
+    return await Listener.bind(lambda: TcpEnd(receiver, bounds, stranger=True, turn=TURN), host, port, tls, opening)
 
 
 async def dial(
-    receiver: Receiver, host: str, port: int, *, tls: ssl.SSLContext | None = None, limits: Limits | None = OUTSIDE
+    receiver: Receiver,
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None = None,
+    bounds: Bounds = ANYTHING,
+    turn: float = inf,
 ) -> End:
     """Make a connection. OSError where that cannot be."""
     loop = asyncio.get_running_loop()
     within = None if tls is None else HANDSHAKE_WITHIN
     _, end = await loop.create_connection(
-        lambda: TcpEnd(receiver, limits), host, port, ssl=tls, ssl_handshake_timeout=within
+        lambda: TcpEnd(receiver, bounds, turn=turn), host, port, ssl=tls, ssl_handshake_timeout=within
     )
     return end

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Raw, Struct, msgpack, structs
 
-from vestnik.errors import FilterError, InvalidFrame
+from vestnik.errors import FilterError, FilterTooComplex, InvalidFrame
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.parser import OUTSIDE, Limits
+from vestnik.model.work import STEPS, bounded
+from vestnik.wire.bounds import LARGEST, Bounds, length_of, values_in
 from vestnik.wire.messages import (
     AdminA,
     AdminS,
@@ -19,6 +21,8 @@ from vestnik.wire.messages import (
     AnyMessage,
     Fetch,
     Forward,
+    Goodbye,
+    Hello,
     Malformed,
     Message,
     Notify,
@@ -26,21 +30,35 @@ from vestnik.wire.messages import (
     Refusal,
     Review,
     Subscribe,
+    Welcome,
 )
 from vestnik.wire.opening import opened
-from vestnik.wire.packing import UNREADABLE, decode_plain, unpack
+from vestnik.wire.packing import UNREADABLE, decode_plain, split_all, unpack
 
 VERSION: Final = 1
 """Of the protocol. Whoever speaks another is told so and not understood."""
-LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of a message."""
 PIECE: Final = 64 * 1024
 """Bytes of a message that is nothing but events, or some more: it is handled as a whole, and nothing else meanwhile."""
 PART: Final = 1024 * 1024
 """Bytes of a message of what a neighbour wants or offers, unless it is a single change."""
 
+EASY: Final = 2_000
+"""Steps that the filters of a message may cost where it has to be read without delay: a few milliseconds."""
+QUICKLY: Final = 2 * PIECE
+"""Bytes of a message that is read without delay."""
+REASONS: Final = 10
+"""Events of one message that are refused with the reason; of the others it is said that they are none."""
+LONGEST_REASON: Final = 200
+"""Characters of such a reason."""
+
 _LENGTH: Final = 4
+_FIELDS: Final = 32
+"""More than any message has."""
 SOURCE, ID = 1, 2  # places in an event that is packed
+
+
+class TakesLong(Exception):
+    """A message cannot be read without delay."""
 
 
 class _Publish(Struct, array_like=True, tag=Publish.__struct_config__.tag):
@@ -59,6 +77,9 @@ def _plain(value: object) -> Any:
 
 _encode = msgpack.Encoder(enc_hook=_plain).encode
 _decode_publish = msgpack.Decoder(_Publish).decode
+_First: TypeAlias = Hello | Welcome | Goodbye
+_decode_first = msgpack.Decoder(_First).decode
+_LATER_TAGS: Final = frozenset(kind.__struct_config__.tag for kind in get_args(AnyMessage)) - {1, 2, 3}
 
 
 def frame(message: Message) -> bytes:
@@ -99,97 +120,190 @@ def _in_parts(kind: type[Message], add: tuple[Any, ...], remove: tuple[Any, ...]
 class Reader:
     """Reads the messages of one connection, from bytes as they arrive.
 
-    InvalidFrame where they are no messages: nothing after that can be understood. `limits` are for filters; `largest`
-    is the most bytes of a message.
+    InvalidFrame where they are no messages: nothing after that can be understood. What a `stranger` says is read as
+    what may come first on a connection, and as nothing else, until it is known who it is.
     """
 
-    def __init__(self, limits: Limits | None = OUTSIDE, largest: int = LARGEST) -> None:
-        self._limits = limits
-        self._largest = largest
+    def __init__(
+        self,
+        limits: Limits | None = OUTSIDE,
+        largest: int = LARGEST,
+        *,
+        stranger: bool = False,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._bounds = bounds or Bounds(largest, limits)
+        self._is_stranger = stranger
         self._rest = bytearray()
+        self._start = 0  # of what was not read yet
+        self._easy: float | None = None  # steps that are left for the filters of a message
         self._decode = msgpack.Decoder(AnyMessage, dec_hook=self._read).decode
 
-    def know(self, largest: int, limits: Limits | None) -> None:
-        """From the next message on, other limits hold."""
-        self._largest, self._limits = largest, limits
+    def know(self, bounds: Bounds) -> None:
+        """From the next message on, these bounds hold, and all messages are understood."""
+        self._bounds, self._is_stranger = bounds, False
 
     def forget(self) -> None:
         """Let go of what has come of a message that will not be complete."""
-        self._rest = bytearray()
+        self._rest, self._start = bytearray(), 0
 
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
-        self._rest += data
-        start = 0
-        try:
-            while len(self._rest) - start >= _LENGTH:
-                length = int.from_bytes(self._rest[start : start + _LENGTH], "big")
-                if length > self._largest:
-                    raise InvalidFrame(f"a message of {length:,} bytes; at most {self._largest:,} are taken")
-                end = start + _LENGTH + length
-                if len(self._rest) < end:
-                    break
-                body = bytes(self._rest[start + _LENGTH : end])
-                start = end
-                yield self._message(body)
-        finally:
-            del self._rest[:start]
+        self.add(data)
+        while (body := self.next_body()) is not None:
+            yield self.message(body)
 
-    def _message(self, body: bytes) -> Message:
+    def add(self, data: bytes) -> None:
+        """Take what has arrived."""
+        del self._rest[: self._start]
+        self._start = 0
+        self._rest += data
+
+    def next_body(self) -> bytes | None:
+        """The bytes of the next message, if they are complete; it is `message` that reads them."""
+        rest, start = self._rest, self._start + _LENGTH
+        if len(rest) < start:
+            return None
+        length = int.from_bytes(rest[start - _LENGTH : start], "big")
+        if length > self._bounds.largest:
+            raise InvalidFrame(f"a message of {length:,} bytes; at most {self._bounds.largest:,} are taken")
+        if len(rest) < start + length:
+            return None
+        self._start = start + length
+        return bytes(rest[start : start + length])
+
+    def message(self, body: bytes, *, quickly: bool = False) -> Message:
+        """Read a message; TakesLong where it is to be read `quickly`, and cannot be.
+
+        One that does not have to be may be read on another thread, while nothing else is read here.
+        """
+        if self._is_stranger:
+            return _first_message(body)
+        if quickly and len(body) > QUICKLY:
+            raise TakesLong
+        self._easy = EASY if quickly else None
         try:
-            try:
-                message: Message = self._decode(body)
-                if isinstance(message, Publish) and message.refused:  # which is said here, and not by who publishes
-                    return structs.replace(message, refused=())
-                return message
-            except UNREADABLE:
-                return _published(body) or opened(body, self._read)
+            return self._too_much(body) or self._decoded(body)
         except FilterError as error:
             return self._malformed(body, str(error))
         except UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
 
-    def _malformed(self, body: bytes, reason: str) -> Malformed:
+    def _decoded(self, body: bytes) -> Message:
         try:
-            return Malformed(reason, request=_request_of(decode_plain(body)))
-        except UNREADABLE as error:
-            raise InvalidFrame(str(error)) from error
+            message: Message = self._decode(body)
+        except UNREADABLE:
+            packed = _publish_in(body)
+            if packed is None:
+                return opened(body, self._read)
+            return self._too_many(body, len(packed.events)) or _published(packed)
+        if isinstance(message, Publish):
+            if message.refused:  # which is said here, and not by who publishes
+                message = structs.replace(message, refused=())
+            return self._too_many(body, len(message.events)) or message
+        return message
+
+    def _too_many(self, body: bytes, events: int) -> Message | None:
+        most = self._bounds.events
+        if most is None or events <= most:
+            return None
+        return self._malformed(body, f"a Publish of {events:,} events; the limit batch is {most:,}")
+
+    def _too_much(self, body: bytes) -> Message | None:
+        most = self._bounds.values
+        if most is None or len(body) <= most or values_in(body, most) <= most:
+            return None
+        return self._malformed(body, f"a message of more than {most:,} values, which is the limit values")
+
+    def _malformed(self, body: bytes, reason: str) -> Malformed:
+        """A request that is refused. What nobody could answer ends the connection, and is not passed over."""
+        number = _request_of(body)
+        if number is None:
+            raise InvalidFrame(reason)
+        return Malformed(reason, request=number)
 
     def _read(self, kind: type, value: Any) -> Any:
-        if isinstance(value, str):
-            return Filter.parse(value, limits=self._limits)
-        return Filter.from_dict(value, limits=self._limits)
+        if self._easy is None:
+            return self._filter(value)
+        with bounded(int(self._easy)) as work:
+            try:
+                return self._filter(value)
+            except FilterTooComplex as error:
+                if error.limit == STEPS:
+                    raise TakesLong from None
+                raise
+            finally:
+                self._easy = max(0.0, work.left)
+
+    def _filter(self, value: Any) -> Filter:
+        limits = self._bounds.filters
+        return Filter.parse(value, limits=limits) if isinstance(value, str) else Filter.from_dict(value, limits=limits)
 
 
-def _published(body: bytes) -> Publish | None:
-    """A Publish in which something is no event; None where it is another message."""
+def _first_message(body: bytes) -> Message:
+    """What somebody says who has not said who it is. Of any other message nothing is read, and it is malformed."""
     try:
-        message = _decode_publish(body)
+        message: Message = _decode_first(body)
+        return message
+    except UNREADABLE as error:
+        if length_of(body[:1]) and len(body) > 1 and body[1] in _LATER_TAGS:
+            return Malformed("the first message is Hello")
+        raise InvalidFrame(str(error)) from error
+
+
+def _publish_in(body: bytes) -> _Publish | None:
+    """A Publish, its events as they are packed; None where it is another message."""
+    try:
+        return _decode_publish(body)
     except UNREADABLE:
         return None
+
+
+def _published(message: _Publish) -> Publish:
+    """A Publish in which something is no event."""
     events: list[Event] = []
-    refused: list[Refusal] = []
+    wrong: list[tuple[Raw, str]] = []
     for raw in message.events:
         try:
             events.append(unpack(raw))
         except UNREADABLE as error:
-            refused.append(Refusal(_text_at(raw, ID), str(error), _text_at(raw, SOURCE)))
-    return Publish(tuple(events), tuple(refused), request=message.request)
+            wrong.append((raw, str(error)[:LONGEST_REASON]))
+    return Publish(tuple(events), tuple(_refusals(wrong)), request=message.request)
 
 
-def _request_of(message: list[Any]) -> int:
-    """The number of a request whose filter is wrong; 0 where it has none, or is none."""
-    for kind in (Subscribe, Advertise, Fetch, Review):
-        fields = (type, *kind.__struct_fields__)
-        if message[0] == kind.__struct_config__.tag and len(message) == len(fields) and isinstance(message[-1], int):
-            return message[-1]
-    return 0
+def _refusals(wrong: list[tuple[Raw, str]]) -> Iterator[Refusal]:
+    """The first with their reasons; of the others, those that have an id, and how many there are without."""
+    nameless = 0
+    for place, (raw, reason) in enumerate(wrong):
+        id, source = _text_at(raw, ID), _text_at(raw, SOURCE)
+        if place < REASONS:
+            yield Refusal(id, reason, source)
+        elif id:
+            yield Refusal(id, "it is no event", source)
+        else:
+            nameless += 1
+    if nameless:
+        yield Refusal("", f"{nameless:,} more are no events")
+
+
+def _request_of(body: bytes) -> int | None:
+    """The number of a request, as far as can be seen; 0 where it has none, None where that is no request."""
+    if length_of(body) > _FIELDS:
+        return None
+    with suppress(*UNREADABLE):
+        tag, *fields = split_all(body)
+        for kind in (Publish, Subscribe, Advertise, Fetch, Review):
+            if decode_plain(tag) == kind.__struct_config__.tag:
+                number = decode_plain(fields[-1]) if len(fields) == len(kind.__struct_fields__) else 0
+                return number if isinstance(number, int) and (number or kind is not Publish) else None
+    return None
 
 
 def _text_at(raw: Raw, place: int) -> str:
     """The id or the source of what is no event, if it has one."""
     with suppress(*UNREADABLE):
-        packed: list[Any] = decode_plain(raw)
-        if isinstance(packed, list) and len(packed) > place and isinstance(packed[place], str):
-            return str(packed[place])
+        packed = split_all(raw)
+        if len(packed) > place:
+            text = decode_plain(packed[place])
+            return text if isinstance(text, str) else ""
     return ""

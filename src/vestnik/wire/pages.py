@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 from vestnik.errors import FilterTooComplex, InvalidEvent, WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.frames import LARGEST, filter_size
+from vestnik.wire.bounds import LARGEST
+from vestnik.wire.frames import filter_size
 from vestnik.wire.packing import pack
 
 PAGE: Final = 500

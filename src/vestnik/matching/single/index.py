@@ -76,8 +76,6 @@ class Matcher(Generic[Id]):
         if id in self._filters:
             self.remove(id)
         self._filters[id] = wanted, [self._file(box, id) for box in wanted.region.boxes]
-        if len(self._ids) > FEW:
-            self._scan = fast_scan()
 
     def remove(self, id: Id) -> None:
         """Remove a filter; KeyError where there is none of this id."""
@@ -123,6 +121,8 @@ class Matcher(Generic[Id]):
         reading = self._paths.read(event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
+        if self._scan is plain_scan and len(self._ids) > FEW:
+            self._scan = fast_scan()
         rows = self._scan(self._store, reading)
         if min(rows, default=0) >= 0:
             return tuple(rows)

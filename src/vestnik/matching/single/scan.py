@@ -58,11 +58,35 @@ def _contains(text: bytes | bytearray, code: int, wanted: int, size: int) -> boo
     return (wanted.to_bytes(abs(size), "big") in text[at : at + length]) is (size > 0)
 
 
-@cache
+_begin: Callable[[Callable[[], object]], object] | None = None
+
+
+def load_by(begin: Callable[[Callable[[], object]], object] | None) -> None:
+    """Have the kernel loaded by `begin`, on another thread for example: that takes seconds. None: when it is needed."""
+    global _begin
+    _begin = begin
+
+
 def fast_scan() -> Scan:
-    """The kernel where numba is installed, else the plain scan."""
+    """The kernel where numba is installed and the kernel is there already, else the plain scan."""
+    if _begin is None or _kernel.cache_info().currsize:
+        return _kernel()
+    if not _loading:
+        _loading.append(True)
+        _begin(_kernel)
+    return plain_scan
+
+
+_loading: list[bool] = []  # whether somebody has begun to
+
+
+@cache
+def _kernel() -> Scan:
+    """The kernel, compiled, where numba is installed."""
     try:
         from vestnik.matching.single.kernel import scan
     except ModuleNotFoundError:
         return plain_scan
+    for text in (bytearray(), bytearray(1)):  # which are of two types for the compiler
+        scan(Store(), Reading([], [], text, []))
     return scan

@@ -1,0 +1,20 @@
+"""Work that takes long is done on a thread of its own: the event loop goes on, and gets the interpreter in between.
+
+There is one such thread in a process. Who has much to do asks for it piece by piece, so that others get their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+Result = TypeVar("Result")
+
+_THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vestnik-heavy")
+
+
+def begin(work: Callable[[], Result]) -> asyncio.Future[Result]:
+    """Have `work` done, after what others have asked for before."""
+    return asyncio.get_running_loop().run_in_executor(_THREAD, work)
