@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import click
 from vestnik.cli.edge import behind_gateway
 from vestnik.cli.loops import run
 from vestnik.cli.settings import found_settings, settings_options
+from vestnik.matching.single.scan import load_by
 from vestnik.server.configuration import settings_of
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
+from vestnik.transport import heavy
 
+SWITCH = 0.001
+"""Seconds for which a thread that reads something large keeps the interpreter while the event loop waits for it."""
 ENDS = signal.SIGTERM, signal.SIGINT
 
 
@@ -30,6 +35,8 @@ def command(config: Path | None, **given: Any) -> None:
     """
     settings = settings_of(found_settings(config, given))
     _collect_seldom()
+    load_by(heavy.submit)
+    sys.setswitchinterval(SWITCH)
     run(_serve(settings))
 
 

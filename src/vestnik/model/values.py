@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from vestnik.model import cuts as line
 from vestnik.model import lists as list_sets
+from vestnik.model.ahead import SHORT, known
 from vestnik.model.cuts import ALL_NUMBERS, NUMBER_BOTTOM, NumberCuts
 from vestnik.model.frozen import FrozenDict, FrozenList
 from vestnik.model.lists import ALL_LISTS, NO_LISTS, ListSet
@@ -128,10 +129,18 @@ def _number(values: ValueSet, value: line.Number) -> bool:
 
 
 def _string(values: ValueSet, value: str) -> bool:
+    if len(value) > SHORT and values.strings.automaton is not None:
+        answer = known(values, value)
+        if answer is not None:
+            return answer
     return value in values.strings
 
 
 def _list(values: ValueSet, value: list[Any]) -> bool:
+    if len(value) > SHORT:
+        answer = known(values, value)
+        if answer is not None:
+            return answer
     return list_sets.contains(values.lists, value)
 
 

@@ -96,6 +96,13 @@ class Propagation:
             self._file()
         return self._matcher.match_each(events)
 
+    @property
+    def tests(self) -> int:
+        """How many tests on values the filters have that an index does not settle: patterns, lists and the like."""
+        if self._unfiled:
+            self._file()
+        return self._matcher.tests
+
     def _file(self) -> None:
         for entry in self._unfiled:
             if entry in self._sources:

@@ -83,6 +83,10 @@ class Router:
         """Whether a local client may publish an event; `anything` where it may publish any."""
         return anything
 
+    def tests(self, client: NodeId) -> int:
+        """How many tests on values there are that an event of a client, or of a neighbour, may have to pass."""
+        return self.subscriptions.tests
+
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
         if isinstance(message, AdminS):
@@ -190,6 +194,9 @@ class AdvertisingRouter(Router):
         if source in self.advertised:
             self.advertisements.remove(self._entry(source, self.advertised[source]), source)
         super().unadvertise(source)
+
+    def tests(self, client: NodeId) -> int:
+        return super().tests(client) + sum([source.node == client for source in self.advertised])
 
     def conforms(self, client: NodeId) -> Callable[[Event], bool]:
         offers = [offered for source, offered in self.advertised.items() if source.node == client]

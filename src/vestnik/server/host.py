@@ -9,6 +9,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterable, Set
+from functools import partial
 from typing import Final, NamedTuple
 
 from vestnik.broker.chronicle import Chronicle
@@ -26,6 +27,7 @@ from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.pacing import Pacing
+from vestnik.server.preparing import is_heavy, matched_ahead
 from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import CLOSED, End
@@ -110,8 +112,9 @@ class BrokerHost:
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._presence.heard(end))
         self._presence = Presence(
-            self._loop, self._refuse, self._pacing.ahead, beats=lambda: self._pacing.forget(self._ends)
+            self._loop, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
         )
+        self._preparing: set[asyncio.Task[None]] = set()
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
         self.engine.start()
@@ -133,6 +136,8 @@ class BrokerHost:
         """End all connections, after what was sent is out."""
         self._presence.close()
         self.engine.close()
+        for task in self._preparing:
+            task.cancel()
         for end in [*self._guests, *self._presence.strangers]:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
 
@@ -205,7 +210,9 @@ class BrokerHost:
         try:
             for message in messages:
                 guest = self._guests.get(end)
-                if guest is not None:
+                if guest is not None and isinstance(message, Publish | Forward) and self._is_heavy(end, guest, message):
+                    self._prepare(end, guest, message)
+                elif guest is not None:
                     self._heard(end, guest, message)
                 elif self._presence.is_stranger(end):
                     self._introduced(end, message)
@@ -241,6 +248,27 @@ class BrokerHost:
         if guest is not None and not guest.is_broker:
             self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
+
+    def _is_heavy(self, end: End, guest: Guest, message: Publish | Forward) -> bool:
+        return is_heavy(message.events, end.size, self.core.router, guest.name)
+
+    def _prepare(self, end: End, guest: Guest, message: Publish | Forward) -> None:
+        """Handle a message that takes long to match once it is matched; what the same end sends next comes after it."""
+        self._pacing.preparing(end)
+        right = guest.identity.rights.publish if guest.identity is not None and not guest.is_broker else None
+        ahead = matched_ahead(message.events, self.core.router, guest.name, right)
+        task = self._loop.create_task(ahead)
+        self._preparing.add(task)
+        task.add_done_callback(partial(self._prepared, end, guest, message))
+
+    def _prepared(self, end: End, guest: Guest, message: Publish | Forward, done: asyncio.Task[None]) -> None:
+        self._preparing.discard(done)
+        if done.cancelled() or self._guests.get(end) is not guest:
+            return
+        done.result()
+        self._heard(end, guest, message)
+        self.flush()
+        self._pacing.prepared(end)
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)

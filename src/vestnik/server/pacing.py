@@ -1,4 +1,4 @@
-"""How fast clients publish: who is ahead of what it may is not read from until it is not."""
+"""How fast connections are read from: not while a client is ahead of what it may publish, or something comes first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Pace:
 
 
 class Pacing:
-    """Decides whether connections are read from: not while they are ahead, nor while they do not read themselves.
+    """Decides whether connections are read from.
+
+    They are not while they are ahead, while they do not read themselves, and while a message of theirs is prepared.
 
     `resumed` is called when one is not ahead any more: until then it could not be heard.
     """
@@ -40,11 +42,11 @@ class Pacing:
         self._paces: dict[NodeId, Pace] = {}
         self._ahead: dict[End, asyncio.TimerHandle] = {}
         self._full: set[End] = set()
+        self._preparing: set[End] = set()
 
-    @property
-    def ahead(self) -> Container[End]:
-        """Who is silent because it is not listened to."""
-        return self._ahead
+    def is_unheard(self, end: End) -> bool:
+        """Whether somebody is silent because it is not listened to."""
+        return end in self._ahead or end in self._preparing
 
     def published(self, client: NodeId, end: End, events: int) -> None:
         if self._rate is None:
@@ -55,7 +57,7 @@ class Pacing:
         wait = pace.take(events, self._loop.time())
         if wait > 0:
             self._cancel(end)
-            self._ahead[end] = self._loop.call_later(wait, self._go_on, end)
+            self._ahead[end] = self._loop.call_later(wait, self._caught_up, end)
             end.pause()
 
     def full(self, end: End) -> None:
@@ -65,21 +67,34 @@ class Pacing:
 
     def drained(self, end: End) -> None:
         self._full.discard(end)
-        if end not in self._ahead:
-            end.resume()
+        self._go_on(end)
+
+    def preparing(self, end: End) -> None:
+        """What it sent is looked at before it is handled, and so before what it sends next."""
+        self._preparing.add(end)
+        end.pause()
+
+    def prepared(self, end: End) -> None:
+        self._preparing.discard(end)
+        self._resumed(end)
+        self._go_on(end)
 
     def closed(self, end: End) -> None:
         self._cancel(end)
         self._full.discard(end)
+        self._preparing.discard(end)
 
     def forget(self, here: Container[NodeId]) -> None:
         """Know nothing of clients that are not here any more. Whoever comes again at once goes on as it was."""
         self._paces = {client: pace for client, pace in self._paces.items() if client in here}
 
-    def _go_on(self, end: End) -> None:
+    def _caught_up(self, end: End) -> None:
         del self._ahead[end]
         self._resumed(end)
-        if end not in self._full:
+        self._go_on(end)
+
+    def _go_on(self, end: End) -> None:
+        if end not in self._ahead and end not in self._full and end not in self._preparing:
             end.resume()
 
     def _cancel(self, end: End) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable
 
 from vestnik.transport.ends import End
 from vestnik.wire.messages import Ping
@@ -17,7 +17,7 @@ ANSWER_WITHIN = 2.0
 
 
 class Presence:
-    """Sends away who is silent for too long, by `refuse`; not those in `unheard`, who are not listened to.
+    """Sends away who is silent for too long, by `refuse`; not those who are `unheard`, because nobody listens to them.
 
     `beats` is called at every beat.
     """
@@ -26,7 +26,7 @@ class Presence:
         self,
         loop: asyncio.AbstractEventLoop,
         refuse: Callable[[End, str, str], None],
-        unheard: Container[End],
+        unheard: Callable[[End], bool],
         beats: Callable[[], None],
     ) -> None:
         self._loop = loop
@@ -80,7 +80,7 @@ class Presence:
         """Ask those who were silent whether they are there; who did not answer the last time is not."""
         self._pulse = self._loop.call_later(BEAT, self._beat)
         self._beats()
-        for end in [end for end in self._quiet if end not in self._unheard]:
+        for end in [end for end in self._quiet if not self._unheard(end)]:
             self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
         self._quiet = set(self._guests)
         for end in self._guests:

@@ -18,3 +18,8 @@ _THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vestnik-h
 def begin(work: Callable[[], Result]) -> asyncio.Future[Result]:
     """Have `work` done, after what others have asked for before."""
     return asyncio.get_running_loop().run_in_executor(_THREAD, work)
+
+
+def submit(work: Callable[[], object]) -> None:
+    """Have `work` done for nobody who waits."""
+    _THREAD.submit(work)

@@ -66,6 +66,11 @@ class Matcher(Generic[Id]):
     def __getitem__(self, id: Id) -> Filter:
         return self._filters[id][0]
 
+    @property
+    def tests(self) -> int:
+        """How many different tests on values there are that settle what codes leave in doubt."""
+        return len(self._checks)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ({id: wanted for id, (wanted, _) in self._filters.items()},)
 

@@ -1,0 +1,54 @@
+"""Events that take long to match are matched ahead, on another thread; then they are handled like any other.
+
+What is matched ahead is the values of an event against the tests of the filters that are here. The broker's own tables
+stay on its own thread, and what has changed meanwhile is matched when the event is routed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from vestnik.model.ahead import Foresight, Question
+from vestnik.model.events import Event
+from vestnik.model.filters import Filter
+from vestnik.routing.router import Router
+from vestnik.transport import heavy
+from vestnik.wire.messages import NodeId
+from vestnik.wire.packing import pack
+
+WEIGHT: Final = 1_000_000
+"""Bytes of events times tests of filters from which on a message is matched ahead: some milliseconds, mostly."""
+PIECE: Final = 0.02
+"""Seconds for which one message has the other thread before it is the turn of others."""
+
+
+def is_heavy(events: Sequence[Event], size: int | None, router: Router, sender: NodeId) -> bool:
+    """Whether events, a message of so many bytes, may take long to match."""
+    tests = router.tests(sender)
+    if not tests:
+        return False
+    if size is None:
+        size = sum([len(pack(event)) for event in events])
+    return size * tests > WEIGHT
+
+
+async def matched_ahead(events: Sequence[Event], router: Router, sender: NodeId, right: Filter | None) -> None:
+    """Have found out what it takes to route these events, and whether `sender` may publish them."""
+    foresight = Foresight()
+    for event in events:
+        while questions := foresight.questions(partial(_match, event, router, sender, right)):
+            await _settled(foresight, questions)
+
+
+async def _settled(foresight: Foresight, questions: Sequence[Question]) -> None:
+    while questions:
+        questions = await heavy.begin(partial(foresight.settle, questions, PIECE))
+
+
+def _match(event: Event, router: Router, sender: NodeId, right: Filter | None) -> None:
+    router.targets(event, sender)
+    router.conforms(sender)(event)
+    if right is not None:
+        right.matches(event)

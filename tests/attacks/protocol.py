@@ -1,0 +1,211 @@
+"""What an attacker says to a broker in its own protocol, to make it cost more than it is worth."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, TypeAlias
+
+from msgspec import msgpack
+
+from attacks.gateways import MIB, PATIENCE, TOKEN, Victim
+from vestnik import Event, Filter
+from vestnik.transport.addresses import read_address
+from vestnik.wire.frames import VERSION, Reader, frame
+from vestnik.wire.messages import (
+    AdminS,
+    Goodbye,
+    Hello,
+    Interest,
+    Message,
+    Ping,
+    Pong,
+    Publish,
+    Refused,
+    Stored,
+    Welcome,
+)
+
+PUBLISH: Final = 32
+SUBSCRIBE: Final = 33
+ANSWERS: Final = (Stored, Refused, Goodbye)
+Attack: TypeAlias = Callable[[Victim], Awaitable[None]]
+
+
+class Raw:
+    """A connection on which anything can be said."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._read = Reader()
+        self._heard: list[Message] = []
+
+    async def say(self, *messages: Message | bytes) -> None:
+        for message in messages:
+            self._writer.write(message if isinstance(message, bytes) else frame(message))
+        await self._writer.drain()
+
+    async def hear(self, *kinds: type[Message]) -> Message | None:
+        """The next message of one of these kinds; None when the connection is over."""
+        while True:
+            while self._heard:
+                message = self._heard.pop(0)
+                if isinstance(message, Ping):
+                    await self.say(Pong())
+                if isinstance(message, kinds):
+                    return message
+            data = await self._reader.read(MIB)
+            if not data:
+                return None
+            self._heard += self._read.read(data)
+
+
+@asynccontextmanager
+async def connected(victim: Victim) -> Any:
+    """Somebody who has not said who it is."""
+    reader, writer = await asyncio.open_connection(*read_address(victim.broker))
+    try:
+        yield Raw(reader, writer)
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def admitted(victim: Victim, name: str = "mallory") -> Any:
+    """A client that was let in."""
+    async with connected(victim) as raw:
+        await raw.say(Hello(VERSION, name, token=TOKEN))
+        assert isinstance(await raw.hear(Welcome, Goodbye), Welcome)
+        yield raw
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def publication(events: bytes, request: int = 1) -> bytes:
+    """A Publish of what is packed as a list of events, whatever it is."""
+    return framed(b"\x94" + bytes([PUBLISH]) + events + b"\x90" + msgpack.encode(request))
+
+
+def announced(count: int, each: bytes) -> bytes:
+    """A packed list of so many of the same."""
+    return b"\xdd" + count.to_bytes(4, "big") + each * count
+
+
+def subscription(name: str, wanted: str, request: int = 1) -> bytes:
+    """A Subscribe with its filter as text: nobody here finds out what it costs to parse."""
+    fields = [SUBSCRIBE, name, wanted, 60.0, 0, 0, random.getrandbits(50), None, 0, [], False, False, False, request]
+    return framed(msgpack.encode(fields))
+
+
+def costly_filters() -> Iterator[str]:
+    """Filters of a kilobyte or less that take long to parse."""
+    rng = random.Random(7)
+    while True:
+        letters = [rng.randrange(100) for _ in range(8)]
+        yield "ANY x (" + " AND ".join(f"(a{n} LIKE '%{n}%' OR b{n} = {n})" for n in letters) + ")"
+        yield " AND ".join(f"x{n} MATCHES '(a|b|{n}{rng.randrange(10**6)})*a(a|b|c){{9}}'" for n in range(24))
+        yield (
+            "NOT ANY q (ANY r ("
+            + " AND ".join(f"(a{n} LIKE '%x{n}%' OR b MATCHES '.*y{n}.*')" for n in letters[:6])
+            + "))"
+        )
+
+
+def tangled_filters() -> Iterator[str]:
+    """Filters that take long to compare with each other."""
+    rng = random.Random(8)
+    while True:
+        parts = [f"(x LIKE '%{rng.randrange(99)}%{rng.randrange(99)}_{n}%' AND y > {n})" for n in range(10)]
+        yield " OR ".join(parts)
+
+
+def nested_filters() -> Iterator[tuple[str, str]]:
+    """The parts of an event that patterns and quantifiers have to walk through, and such filters."""
+    number = 0
+    while True:
+        number += 1
+        yield "text", f"text LIKE '%a%z{number}%'"
+        yield "text", f"text MATCHES '.*(a|b)c.*{number}z'"
+        yield "lists", f"ANY lists (ANY @ > {number + 10})"
+        yield "numbers", f"ANY numbers > {10**6 + number}"
+
+
+async def admin_before_hello(victim: Victim) -> None:
+    """A stranger says what only neighbours may, 42 KB of it, and again."""
+    wanted = [Filter.parse(text) for text, _ in zip(tangled_filters(), range(60), strict=False)]
+    message = frame(AdminS(tuple(Interest(one) for one in wanted)))[: 64 * 1024]
+    for _ in range(10):
+        async with connected(victim) as raw:
+            with suppress(ConnectionError):
+                await raw.say(message)
+                await raw.hear(Goodbye)
+
+
+async def publish_of_nils(victim: Victim) -> None:
+    """Sixteen megabytes of events that are none."""
+    async with admitted(victim) as raw:
+        with suppress(ConnectionError):
+            await raw.say(publication(announced(15 * MIB, b"\xc0")))
+            await raw.hear(*ANSWERS)
+
+
+async def event_of_lists(victim: Victim) -> None:
+    """One event with millions of empty lists."""
+    envelope = b"\x95" + msgpack.encode("t") + msgpack.encode("s") + msgpack.encode("i")
+    data = b"\x81" + msgpack.encode("x") + announced(15 * MIB, b"\x90")
+    async with admitted(victim) as raw:
+        with suppress(ConnectionError):
+            await raw.say(publication(b"\x91" + envelope + data + b"\xc0"))
+            await raw.hear(*ANSWERS)
+
+
+async def filters_that_take_long(victim: Victim, count: int = 30) -> None:
+    """Subscriptions that cost a second each to parse."""
+    async with admitted(victim) as raw:
+        for number, text in zip(range(count), costly_filters(), strict=False):
+            await raw.say(subscription(f"s{number}", text, number + 1))
+        await raw.say(publication(b"\x90", count + 1))
+        await raw.hear(Stored, Goodbye)
+
+
+async def filters_hard_to_compare(victim: Victim, count: int = 60) -> None:
+    """Subscriptions whose relations to each other take long to find."""
+    async with admitted(victim) as raw:
+        for number, text in zip(range(count), tangled_filters(), strict=False):
+            await raw.say(subscription(f"s{number}", text, number + 1))
+        await raw.say(publication(b"\x90", count + 1))
+        await raw.hear(Stored, Goodbye)
+
+
+async def events_hard_to_match(victim: Victim, count: int = 200, size: int = MIB) -> None:
+    """Many patterns and quantifiers, and an event of a megabyte that each of them has to walk through."""
+    async with admitted(victim) as raw:
+        for number, (_, text) in zip(range(count), nested_filters(), strict=False):
+            await raw.say(subscription(f"s{number}", text, number + 1))
+        third = size // 3
+        data = {
+            "text": "abcdefghij" * (third // 10),
+            "lists": [[1, 2, 3]] * (third // 4),
+            "numbers": [100_000] * (third // 5),
+        }
+        await raw.say(Publish((Event("t", data, id="large"),), request=count + 1))
+        answer = await raw.hear(*ANSWERS)
+        assert isinstance(answer, Stored) and not answer.refused, answer
+
+
+ATTACKS: Final[list[Attack]] = [
+    admin_before_hello,
+    publish_of_nils,
+    event_of_lists,
+    filters_that_take_long,
+    filters_hard_to_compare,
+    events_hard_to_match,
+]
+__all__ = ["ATTACKS", "PATIENCE"]

@@ -1,0 +1,84 @@
+"""Answers that are found ahead are those that would have been found."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given
+
+from laws.strategies import Case, cases
+from vestnik import Event, Filter
+from vestnik.matching import Matcher
+from vestnik.model import ahead
+from vestnik.model.ahead import KEPT, Foresight
+
+LONG = Event("t", {"text": "abc" * 100, "items": [*range(100), "x", [1, 2]], "maps": [{"k": n} for n in range(50)]})
+FILTERS = [
+    "text LIKE '%bca%'", "text LIKE '%z%'", "text MATCHES '(abc)+'", "NOT text MATCHES '.*cb.*'", "ANY items > 98",
+    "ALL items < 200", "ANY items LIKE '%y%'", "ANY maps (k = 49)", "ALL maps (k < 10)",
+    "text LIKE '%a%c' AND ANY items = 7",
+]  # fmt: skip
+
+
+def settled(matcher: Matcher[int], event: Event) -> int:
+    """Find all answers about an event ahead; how many there are."""
+    foresight, count = Foresight(), 0
+    while questions := foresight.questions(lambda: matcher.match(event)):
+        count += len(questions)
+        other = threading.Thread(target=foresight.settle, args=(questions,))
+        other.start()
+        other.join()
+    return count
+
+
+@given(cases(trees=6, events=3))
+def test_what_matches_is_the_same(case: Case) -> None:
+    matcher: Matcher[int] = Matcher()
+    for number, wanted in enumerate(case.filters):
+        matcher.add(number, wanted)
+    for event in case.events:
+        expected = matcher.match(event)
+        settled(matcher, event)
+        assert matcher.match(event) == expected
+
+
+def test_long_values_are_asked_about_ahead() -> None:
+    matcher: Matcher[int] = Matcher()
+    for number, text in enumerate(FILTERS):
+        matcher.add(number, Filter.parse(text))
+    expected = matcher.match(LONG)
+    assert settled(matcher, LONG) >= 8
+    assert matcher.match(LONG) == expected
+
+
+def test_to_ask_what_the_questions_are_answers_nobody_else() -> None:
+    wanted = Filter.parse("text LIKE '%z%'")
+    answers: list[bool] = []
+
+    def ask() -> None:
+        assert wanted.matches(LONG)  # as it seems to who asks
+        other = threading.Thread(target=lambda: answers.append(wanted.matches(LONG)))
+        other.start()
+        other.join()
+
+    assert len(Foresight().questions(ask)) == 1
+    assert answers == [False] and not wanted.matches(LONG)
+
+
+def test_a_piece_of_the_questions_is_settled_at_a_time() -> None:
+    foresight = Foresight()
+    filters = [Filter.parse(text) for text in FILTERS[:4]]
+    questions = foresight.questions(lambda: [one.matches(LONG) for one in filters])
+    left = foresight.settle(questions, within=0.0)
+    assert list(left) == questions[1:]
+    assert foresight.questions(lambda: [one.matches(LONG) for one in filters]) == questions[1:]
+
+
+def test_answers_are_forgotten() -> None:
+    wanted = Filter.parse("text LIKE '%z%'")
+    foresight = Foresight()
+    foresight.settle(foresight.questions(lambda: wanted.matches(LONG)))
+    assert ahead._answers
+    for _ in range(KEPT):
+        Foresight()
+    assert not ahead._answers
