@@ -33,6 +33,7 @@ from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.times import FOREVER
 from vestnik.server.desk import Desk
 from vestnik.server.tracing import TraceFile
+from vestnik.server.wakes import Wakes
 from vestnik.wire.messages import Message, NodeId, Recall, Recalled
 
 LATEST_TICK: Final = 5.0
@@ -99,6 +100,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
+        self._wakes = Wakes()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = FOREVER
         self._ahead = time.time() - time.monotonic()
@@ -137,6 +139,7 @@ class Engine:
         if abs(by) > SET:
             self._ahead += by
             self._alarm_at += by
+            self._wakes.shift(by)
             self._core.handle(ClockSet(by), self._core.name, now)
         return now
 
@@ -152,7 +155,8 @@ class Engine:
                 self._consulting.append(effect)
                 self._begin(self._consult(effect))
             case Wake(at):
-                self._wake(at)
+                self._wakes.put(at)
+                self._set_alarm(at)
             case Part(neighbour, reason):
                 self._connections.part(neighbour, reason)
             case Note() | Lapsed():
@@ -188,7 +192,8 @@ class Engine:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _wake(self, at: float) -> None:
+    def _set_alarm(self, at: float) -> None:
+        """Ring at this time, unless the alarm is set to an earlier one."""
         if at < self._alarm_at:
             if self._alarm is not None:
                 self._alarm.cancel()
@@ -196,8 +201,10 @@ class Engine:
             self._alarm = self._loop.call_later(max(0.0, at - time.time()), self._ring)
 
     def _ring(self) -> None:
+        """Tell the core the time, and set the alarm to the next time that the core asked for."""
         self._alarm, self._alarm_at = None, FOREVER
+        self._wakes.drop_until(time.time())
         try:
             self.do(Tick(self._store.position))
         finally:
-            self._wake(time.time() + LATEST_TICK)
+            self._set_alarm(min(self._wakes.next, time.time() + LATEST_TICK))
