@@ -36,7 +36,7 @@ async def test_a_broker_inside_a_program_has_an_uplink() -> None:
     async with broker() as b, client(b) as far, LocalBus(join=b.address) as near:
         here, there = await near.subscribe("price > 10"), await far.subscribe("price < 10")
         await until(lambda: len(b.host.core.router.subscriptions) == 2)
-        await until(lambda: len(near._broker.host.core.router.subscriptions) == 2)
+        await until(lambda: len(near._embedded.broker.host.core.router.subscriptions) == 2)
         await far.publish(quote(50))
         await near.publish(quote(5))
         assert await taken(here, 1) == [50] and await taken(there, 1) == [5]

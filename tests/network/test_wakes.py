@@ -88,10 +88,16 @@ async def test_a_later_time_is_not_forgotten_for_an_earlier_one(monkeypatch: pyt
 
 async def test_sweeps_are_on_time_whatever_else_there_is_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two sweeps a broker is woken for other things; its next sweep is not put off by that."""
-    timers, swept = Timers(), []
+    timers = Timers()
+    swept: list[float] = []
     core = BrokerCore("b", Router(make_strategy("merging")), sweep=1.0)
     expire = core._reception.expire
-    monkeypatch.setattr(core._reception, "expire", lambda now: [swept.append(now), *expire(now)][1:])
+
+    def sweep(now: float) -> list[Effect]:
+        swept.append(now)
+        return expire(now)
+
+    monkeypatch.setattr(core._reception, "expire", sweep)
     engine = engine_of(core, timers, monkeypatch)
     engine.start()
     for at in range(1_000, 1_010):

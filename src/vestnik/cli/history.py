@@ -35,18 +35,24 @@ TYPES = 20
     metavar="FOLDER",
     help="Run, until SIGTERM or Ctrl-C: answer, beside the broker, from a lake when the past is replayed.",
 )
-@click.option("--routing", default="merging", show_default=True, help="With --lake: how the broker routes.")
-@click.option("--advertisements", is_flag=True, help="With --lake: the broker routes by advertisements.")
+@click.option("--routing", help="With --lake: run only if the broker routes so.  [default: as the broker does]")
+@click.option("--advertisements", is_flag=True, help="With --lake: run only if the broker routes by advertisements.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    url: str | None, to: str, data: Path | None, lake: Path | None, routing: str, advertisements: bool, as_json: bool
+    url: str | None,
+    to: str,
+    data: Path | None,
+    lake: Path | None,
+    routing: str | None,
+    advertisements: bool,
+    as_json: bool,
 ) -> None:
     """Say what a broker has stored: how many events, from when to when, of which types.
 
     With --lake, be a history: what the lake has is part of every replay, also where brokers have forgotten it.
     """
     if lake is not None:
-        run(_serve(lake, url, routing, advertisements))
+        run(_serve(lake, url, routing, advertisements or None))
         return
     found = ask(url, "history", to, patience=PATIENCE) if data is None else run(_offline(data))
     if as_json:
@@ -55,7 +61,7 @@ def command(
         _print(found)
 
 
-async def _serve(lake: Path, url: str | None, routing: str, advertisements: bool) -> None:
+async def _serve(lake: Path, url: str | None, routing: str | None, advertisements: bool | None) -> None:
     from vestnik.services.deep import LakeHistory
 
     ended = asyncio.Event()

@@ -22,7 +22,7 @@ from vestnik.client.arguments import (
     check_timeout,
 )
 from vestnik.client.calling import Callback
-from vestnik.client.line import Dial, Line
+from vestnik.client.line import Line
 from vestnik.client.notifications import OVERFLOWS, Overflow
 from vestnik.client.publishing import Publishing
 from vestnik.client.subscriptions import Subscription
@@ -32,6 +32,7 @@ from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Over, Told
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
+from vestnik.transport.ends import Dial
 from vestnik.wire.messages import Reviewed
 from vestnik.wire.replays import Replay
 

@@ -6,9 +6,9 @@ import asyncio
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Raw
 
@@ -17,7 +17,7 @@ from vestnik.errors import Disconnected, NoBroker, TurnedAway, Unreachable, Untr
 from vestnik.model.events import Event
 from vestnik.session.acts import Act, Alarm, Hand, Say
 from vestnik.session.session import Session
-from vestnik.transport.ends import CLOSED, End, Receiver
+from vestnik.transport.ends import CLOSED, Dial, End
 from vestnik.transport.foreign import FOREIGN
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import Goodbye, Hello, Message, Notify, Ping, Pong, Publish, Welcome
@@ -31,9 +31,6 @@ POSTED: Final = 512
 """Events that are posted before they are sent."""
 POSTED_SIZE: Final = 1024 * 1024
 """Bytes of them, or one event more."""
-
-Dial: TypeAlias = Callable[[Receiver], Awaitable[End]]
-"""Make a connection to the broker; OSError where that cannot be."""
 
 
 class Line:

@@ -16,7 +16,6 @@ from vestnik.client.arguments import (
 )
 from vestnik.client.bus import Bus
 from vestnik.client.factories import Factory, Make
-from vestnik.client.line import Dial
 from vestnik.client.notifications import Notification
 from vestnik.client.requests import Requests, reply_to
 from vestnik.client.views import View
@@ -24,6 +23,7 @@ from vestnik.client.wanted import Wanted
 from vestnik.errors import WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.transport.ends import Dial
 
 
 class Service(Protocol):

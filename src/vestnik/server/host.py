@@ -291,13 +291,16 @@ class BrokerHost:
 
     def _introduced(self, end: End, message: Message) -> None:
         match message:
-            case Hello():
-                guest = self._entrant(message, end)
+            case Hello() as hello:
+                guest = self._entrant(hello, end)
                 if isinstance(guest, Denied):
                     self._refuse(end, *guest)
                     return
-                end.send(Welcome(VERSION, self.name, self._store.is_durable, self._life if guest.is_broker else 0))
-                self._admit(end, guest)
+                end.send(self._welcome(guest))
+                if guest.is_broker and not hello.routing:
+                    self._touched[end] = None  # it asks how this broker routes, and stays a stranger
+                else:
+                    self._admit(end, guest)
             case Welcome(version=version, name=name) if end in self._greeted:
                 if version != VERSION or name == self.name or name in self._ends:
                     self._refuse(end, "name", f"{self.name} cannot be a neighbour of {name}, version {version}")
@@ -314,6 +317,12 @@ class BrokerHost:
                 self._refuse(end, "hello", reason)
             case _:
                 self._refuse(end, "hello", f"the first message is Hello, not {type(message).__name__}")
+
+    def _welcome(self, guest: Guest) -> Welcome:
+        known = VERSION, self.name, self._store.is_durable
+        if not guest.is_broker:
+            return Welcome(*known)
+        return Welcome(*known, self._life, self._routing, self.core.router.leases.length)
 
     def _admit(self, end: End, guest: Guest) -> None:
         self._presence.known(end)
@@ -345,14 +354,14 @@ class BrokerHost:
             return Denied("name", f"that is {self.name} itself, and not another broker")
         if guest.name == self.name:
             return Denied("name", f"this broker is called {self.name}; choose a name of your own")
-        is_taken = guest.is_broker and guest.name in self.core.clients
         if known is not None and before is not None and before.is_broker:
-            is_taken = not self._is_known_again(before, guest, hello)
             self._presence.doubt(known)
-        if is_taken:
+            if not self._is_known_again(before, guest, hello):
+                return Denied("connected", f"{guest.name} is connected already")
+        elif guest.is_broker and guest.name in self.core.clients:
             return Denied("name", f"{guest.name} is connected already")
-        if guest.is_broker and hello.routing != self._routing:
-            return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing or 'nothing'}")
+        if guest.is_broker and hello.routing not in ("", self._routing):
+            return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing}")
         twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
         if twice:
             return Denied("cycle", f"it would close a cycle, and brokers form a tree: {self._known_by(hello, twice)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import random
 import ssl
 import time
 from collections.abc import Callable, Iterable
@@ -24,28 +23,20 @@ from vestnik.server.access import Access
 from vestnik.server.door import Door
 from vestnik.server.engine import Store
 from vestnik.server.host import NEIGHBOUR, BrokerHost, Parting
+from vestnik.server.joins import FINAL, Join
 from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings
 from vestnik.server.store import JournalStore
 from vestnik.server.tracing import TraceFile
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address
-from vestnik.transport.ends import CLOSED, End
-from vestnik.transport.foreign import FOREIGN
+from vestnik.transport.ends import End, Receiver
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import TURN, address, dial, listen
 
-AT_ONCE: Final = 1.0
-"""Seconds before which a connection that ends has hardly begun."""
-SLOWEST_RETRY: Final = 5.0
-"""Seconds between two attempts to join a neighbour, at most."""
-
-FINAL: Final = frozenset({"version", "name", "routing", "cycle", "role", "frame", "rights", FOREIGN})
-"""Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
 LINKED_WITHIN: Final = 3.0
 """Seconds in which whoever asks for a link hears what came of it, if that is known by then."""
 LOOK_EVERY: Final = 0.02
-LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
 
 class Past(Store, Protocol):
@@ -54,14 +45,12 @@ class Past(Store, Protocol):
     def taken(self) -> Iterable[tuple[int, Event]]:
         """All events that it has, with the times at which they came."""
 
-    async def close(self) -> None: ...
-
 
 class Broker:
     """Enter it to let it run. `say` is told what people may want to know.
 
     One that does not listen is for clients in its own process, and for neighbours that it joins. One that is a
-    `history` stores nothing else, and does not announce what its own client wants.
+    `history` stores nothing else, and does not announce what its own client wants; that store is not closed by it.
     """
 
     def __init__(
@@ -78,9 +67,8 @@ class Broker:
         self._say = say
         self.address = ""  # where it listens
         self._server: Listener | None = None
-        self._joins: dict[Address, asyncio.Task[None]] = {}
-        self._ends: dict[Address, End] = {}  # of the links that it makes
-        self._failed: dict[Address, Parting] = {}  # why it is not linked, where it has tried
+        self._joins: dict[Address, Join] = {}
+        self._keeping: dict[Address, asyncio.Task[Parting]] = {}
         self._journal: JournalStore | None = None
         self._trace: TraceFile | None = None
         self._dialling: ssl.SSLContext | None = None
@@ -136,7 +124,7 @@ class Broker:
             self.address = address(self._server.address)
             self._say(f"listening on {self.address}")
         for at in settings.join:
-            self._joins[at] = asyncio.create_task(self._join(at))
+            self._join(at)
         return self
 
     async def link(self, at: Address) -> str:
@@ -147,14 +135,15 @@ class Broker:
         name = self.settings.name
         if at in self._joins:
             return f"{name} has a link to {at}, or tries to make it"
-        self._joins[at] = asyncio.create_task(self._join(at))
+        self._join(at)
+        join = self._joins[at]
         with suppress(TimeoutError):
             async with asyncio.timeout(LINKED_WITHIN):
-                while at in self.missing and at not in self._failed:
+                while not join.is_up(self.host) and join.failed is None:
                     await asyncio.sleep(LOOK_EVERY)
-        if at not in self.missing:
+        if join.is_up(self.host):
             return f"{name} is linked with the broker at {at}"
-        code, reason = self._failed.get(at, Parting("", f"no answer for {LINKED_WITHIN:g} seconds"))
+        code, reason = join.failed or Parting("", f"no answer for {LINKED_WITHIN:g} seconds")
         if code in FINAL:
             self.unlink(at)
             raise NotAccepted(f"a link from {name} to {at}", reason)
@@ -162,12 +151,10 @@ class Broker:
 
     def unlink(self, at: Address) -> str:
         """Be a neighbour of the broker there no more; NotAccepted where it was not joined by this one."""
-        task = self._joins.pop(at, None)
-        self._failed.pop(at, None)
-        if task is None:
+        if self._joins.pop(at, None) is None:
             made = f"it made links to {', '.join(map(str, self._joins))}" if self._joins else "it made none at all"
             raise NotAccepted(f"end the link to {at}", f"{self.settings.name} made no such link; {made}")
-        task.cancel()
+        self._keeping.pop(at).cancel()
         return f"{self.settings.name} ends the link to {at}"
 
     def _secure(self) -> ssl.SSLContext | None:
@@ -196,43 +183,28 @@ class Broker:
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             await self._server.close()
-        for task in self._joins.values():
+        for task in self._keeping.values():
             task.cancel()
-        await asyncio.gather(*self._joins.values(), return_exceptions=True)
+        await asyncio.gather(*self._keeping.values(), return_exceptions=True)
         self.host.close()
-        for store in (self._history, self._journal):
-            if store is not None:
-                await store.close()
+        if self._journal is not None:
+            await self._journal.close()
         if self._trace is not None:
             self._trace.close()
 
     @property
     def missing(self) -> list[Address]:
         """The neighbours that it is to join and is not linked with."""
-        return [at for at in self._joins if at not in self._ends or not self.host.is_linked(self._ends[at])]
+        return [at for at, join in self._joins.items() if not join.is_up(self.host)]
 
-    async def _join(self, at: Address) -> None:
-        """Keep the link to a neighbour; less and less often try to make it while it does not last."""
-        pause, said = 0.0, ""
-        while True:
-            begun = time.monotonic()
-            try:
-                self._ends[at] = await dial(self.host, *at, tls=self._dialling, bounds=NEIGHBOUR, turn=TURN)
-                code, reason = await self.host.greet(self._ends[at])
-            except OSError as error:
-                self._failed[at] = Parting("", error.strerror or str(error))
-                text = f"cannot join {at}: {error.strerror or error}; trying again"
-            else:
-                self._failed[at] = Parting(code, reason)
-                text = f"there is no link to {at}: {reason}; {LASTING}" if code in FINAL else ""
-                text = text or f"the link to {at} is over: {_hinted(reason, begun)}; trying again"
-            if text != said:
-                self._say(text)
-                said = text
-            if time.monotonic() - begun > SLOWEST_RETRY:
-                pause = 0.0
-            pause = min(max(2 * pause, 0.05), SLOWEST_RETRY)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+    def _join(self, at: Address) -> None:
+        """Make a link to the broker there, and keep it."""
+
+        async def connect(receiver: Receiver) -> End:
+            return await dial(receiver, *at, tls=self._dialling, bounds=NEIGHBOUR, turn=TURN)
+
+        self._joins[at] = join = Join(str(at), connect, self._say)
+        self._keeping[at] = asyncio.create_task(join.keep(self.host))
 
 
 def _journal(folder: Path, settings: Settings) -> JournalStore:
@@ -246,13 +218,6 @@ def _journal(folder: Path, settings: Settings) -> JournalStore:
         return store
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
-
-
-def _hinted(reason: str, begun: float) -> str:
-    """Why a link is over that was begun then."""
-    if reason != CLOSED or time.monotonic() - begun > AT_ONCE:
-        return reason
-    return f"{CLOSED} at once; maybe only one of the two speaks TLS, or does not take the other's certificate"
 
 
 def _why_not(error: OSError) -> str:

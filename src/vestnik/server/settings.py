@@ -18,6 +18,8 @@ from vestnik.transport.addresses import PORT, Address, is_loopback
 from vestnik.wire.replays import Replay
 
 ROLES: Final = ("broker", "router")
+DEFAULT_ROUTING: Final = "merging"
+WITH_ADVERTISEMENTS: Final = " with advertisements"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     name: str
     listen: Address = Address("127.0.0.1", PORT)
     join: tuple[Address, ...] = ()
-    routing: str = "merging"
+    routing: str = DEFAULT_ROUTING
     advertisements: bool = False
     role: str = "broker"
     data: Path | None = None
@@ -117,4 +119,4 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def way_of_routing(self) -> str:
         """What neighbours must have in common."""
-        return f"{self.routing} with advertisements" if self.advertisements else self.routing
+        return f"{self.routing}{WITH_ADVERTISEMENTS}" if self.advertisements else self.routing

@@ -13,17 +13,15 @@ from msgspec import structs
 
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
-from vestnik.client.arguments import check_text, check_timeout
+from vestnik.client.arguments import check_text
 from vestnik.client.connect import default_url
-from vestnik.errors import Unreachable, VestnikError
+from vestnik.errors import VestnikError
 from vestnik.lake.layout import Lake
 from vestnik.lake.manifest import Manifest
 from vestnik.lake.replay import replayed
 from vestnik.model.events import Event
 from vestnik.server.leafing import unseen
-from vestnik.server.process import Broker
-from vestnik.server.settings import Settings
-from vestnik.services.history import LOOK_EVERY
+from vestnik.services.embedded import Embedded
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.replays import Replay
@@ -94,8 +92,8 @@ class LakeHistory:
     """Enter it to let it run: a broker of its own, neighbour of the one at `join`, with the lake in `folder` for its
     past. Nobody else is its client, and it wants nothing.
 
-    What it has is part of every replay and `fetch`, each event once; it sees each new version of the lake. `routing`
-    and `advertisements` must be as those of the brokers that it joins, which may want to see a certificate.
+    What it has is part of every replay and `fetch`, each event once; it sees each new version of the lake. How it
+    routes, and who waits for what, is as with a History.
     """
 
     def __init__(
@@ -104,43 +102,31 @@ class LakeHistory:
         *,
         join: str | None = None,
         name: str | None = None,
-        routing: str = "merging",
-        advertisements: bool = False,
+        routing: str | None = None,
+        advertisements: bool | None = None,
         tls_cert: Path | None = None,
         tls_key: Path | None = None,
         tls_ca: Path | None = None,
-        timeout: float = 10.0,
+        timeout: float | None = 10.0,
     ) -> None:
         check_text("the name of a history", name)
-        check_timeout("the timeout of a history", timeout)
-        at = read_address(join or default_url())
         self.name = name or f"lake-{secrets.token_hex(8)}"
-        self._at = str(at)
         self._store = LakeStore(folder)
-        self._timeout = timeout
-        self._settings = Settings(
-            name=self.name,
-            join=(at,),
+        self._embedded = Embedded(
+            self.name,
+            read_address(join or default_url()),
             routing=routing,
             advertisements=advertisements,
             tls_cert=tls_cert,
             tls_key=tls_key,
             tls_ca=tls_ca,
+            timeout=timeout,
         )
 
     async def __aenter__(self) -> Self:
-        self._broker = Broker(self._settings, listens=False, history=self._store)
-        await self._broker.__aenter__()
-        try:
-            async with asyncio.timeout(self._timeout):
-                while len(self._broker.host.core.surroundings.positions) < 2:
-                    await asyncio.sleep(LOOK_EVERY)
-        except BaseException as error:
-            await self._broker.__aexit__()
-            if isinstance(error, TimeoutError):
-                raise Unreachable(self._at, f"no answer in {self._timeout:g} seconds") from None
-            raise
+        await self._embedded.start(self._store)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._broker.__aexit__()
+        await self._embedded.stop()
+        await self._store.close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol, TypeAlias
 
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.messages import Goodbye, Message
@@ -80,3 +80,7 @@ class Receiver(Protocol):
 
     def drained(self, end: End) -> None:
         """It does again."""
+
+
+Dial: TypeAlias = Callable[[Receiver], Awaitable[End]]
+"""Connect to a certain broker. OSError if that fails."""

@@ -43,7 +43,8 @@ class Message(Struct, frozen=True, array_like=True):
 class Hello(Message, frozen=True, tag=1):
     """The first message: who speaks, in which version. A broker also says how it routes, and whom it is linked with.
 
-    By its `life`, a number that no other has, it is known again when it connects again.
+    By its `life`, a number that no other has, it is known again when it connects again. A broker that leaves out
+    `routing` asks for it: Welcome answers, and the broker is not let in until it says Hello with a routing.
     """
 
     version: int
@@ -56,7 +57,7 @@ class Hello(Message, frozen=True, tag=1):
 
 
 class Welcome(Message, frozen=True, tag=2):
-    """The answer to Hello; to a broker, with its own `life`.
+    """The answer to Hello; to a broker, with its own `life`, how it routes, and its `lease` in seconds.
 
     `durable` says whether what is published here outlives a crash of the broker.
     """
@@ -65,6 +66,8 @@ class Welcome(Message, frozen=True, tag=2):
     name: NodeId
     durable: bool = False
     life: int = 0
+    routing: str = ""
+    lease: float = 0.0
 
 
 class Goodbye(Message, frozen=True, tag=3):
