@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import queue
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-VESTNIK = Path(sys.executable).with_name("vestnik")
-OFTEN = "0.05"
+from network.programs import World, in_order
+
 ORDERS = [
     ("factory", "history", "consumer"),
     ("consumer", "factory", "history"),
@@ -24,86 +16,10 @@ ORDERS = [
 ]
 
 
-class Running:
-    """A process whose lines are read as they come."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.strip())
-
-    def line(self, timeout: float = 30) -> str:
-        return self._lines.get(timeout=timeout)
-
-    def until(self, start: str) -> str:
-        """The next line that begins so."""
-        while not (line := self.line()).startswith(start):
-            pass
-        return line
-
-    def numbers(self, count: int) -> tuple[list[int], list[int]]:
-        """Of the next lines the numbers of past and of live events."""
-        lines = [self.line().split() for _ in range(count)]
-        past, live = ([int(number) for kind, number in lines if kind == which] for which in ("past", "live"))
-        return past, live
-
-    def interrupt(self) -> None:
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(30)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait(30)
-
-    def close(self) -> None:
-        self.kill()
-        self._reader.join()
-
-
-@contextmanager
-def start(*command: str, url: str = "") -> Iterator[Running]:
-    environment = os.environ | {"VESTNIK_URL": url, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        command, cwd=ROOT.anchor, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
-    )
-    with process:
-        running = Running(process)
-        try:
-            yield running
-        finally:
-            running.close()
-
-
-class World:
-    """Starts programs of the example at brokers."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-
-    def broker(self, name: str, *options: str, listen: str = "127.0.0.1:0") -> tuple[Running, str]:
-        command = [str(VESTNIK), "serve", "--name", name, "--listen", listen, *options]
-        running = self._stack.enter_context(start(*command))
-        return running, running.until("listening on ").removeprefix("listening on ")
-
-    def program(self, name: str, url: str) -> Running:
-        command = [sys.executable, str(ROOT / "examples" / "on_demand" / f"{name}.py"), OFTEN]
-        return self._stack.enter_context(start(*command, url=url))
-
-
 @pytest.fixture
 def world() -> Iterator[World]:
     with ExitStack() as stack:
         yield World(stack)
-
-
-def in_order(numbers: list[int]) -> bool:
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)
