@@ -72,6 +72,7 @@ STAMPED = QUOTE.replace(stream=("b", "s"), seq=7, causes=[("s", "0")], extension
 ALL: list[Message] = [
     Hello(1, "c", token="secret"),
     Welcome(1, "b", True),
+    Welcome(1, "b", True, 7, "covering with advertisements", 60.0),
     Goodbye("cycle", "it would close a cycle"),
     Ping(),
     Pong(),
