@@ -43,7 +43,7 @@ class Running:
         return line
 
     def numbers(self, count: int) -> tuple[list[int], list[int]]:
-        """Of the next lines the numbers of past and of live events."""
+        """Return the numbers of past and of live events in the next lines."""
         lines = [self.line().split() for _ in range(count)]
         past, live = ([int(number) for kind, number in lines if kind == which] for which in ("past", "live"))
         return past, live

@@ -83,7 +83,7 @@ async def test_who_asks_how_a_broker_routes_is_told_and_not_let_in() -> None:
 
 
 async def test_entries_of_an_embedded_broker_are_renewed_as_often_as_its_neighbour_needs() -> None:
-    """By itself it would renew every 20 seconds."""
+    """A broker with a lease of its own, 60 seconds, would renew every 20 seconds."""
     async with broker(lease=1.0, sweep=0.2) as b, client(b) as p, History("price > 0", join=b.address) as history:
         table = b.host.core.router.subscriptions
         await until(lambda: len(table) == 1)
@@ -112,7 +112,7 @@ async def test_a_broker_that_is_not_up_yet_is_waited_for(make: Make) -> None:
 
 
 async def test_a_broker_that_comes_back_with_another_routing_is_followed() -> None:
-    """What was kept stays, and subscriptions go on."""
+    """A history keeps its events, and subscriptions go on."""
     async with broker("first") as b:
         where = b.address
         async with LocalBus(join=where) as near, History("price > 0", join=where) as history:
@@ -153,7 +153,7 @@ async def test_an_earlier_life_that_is_taken_for_alive_gives_way(monkeypatch: py
         writer.close()
 
 
-# --- refusals: without a timeout, whoever is not told the reason waits for ever ---
+# --- refusals: there is no timeout, so a reason that is not raised at once is never raised ---
 
 
 @both

@@ -1,4 +1,4 @@
-"""What linked brokers must have in common, and how a broker that joins learns it."""
+"""The settings that linked brokers must have in common, and how a broker that joins another learns them."""
 
 from __future__ import annotations
 

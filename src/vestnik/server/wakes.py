@@ -34,6 +34,6 @@ class Wakes:
             self._times.discard(heapq.heappop(self._queue))
 
     def shift(self, by: float) -> None:
-        """Move all times by so many seconds: the clock was set."""
+        """Move all times by `by` seconds, as the clock was."""
         self._queue = [at + by for at in self._queue]  # the order stays the same
         self._times = set(self._queue)

@@ -114,7 +114,7 @@ class Embedded:
 
     @property
     def broker(self) -> Broker:
-        """The broker that runs. OSError while there is none."""
+        """The broker, which is another after a start by another routing. OSError while it is not running."""
         if self._broker is None:
             raise OSError(0, f"the broker {self.name} inside this program is not running")
         return self._broker

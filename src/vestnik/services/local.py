@@ -32,7 +32,7 @@ class LocalBus(ServiceBus):
     they are linked: Unreachable if that takes longer than `timeout` seconds, TurnedAway with the reason if the other
     refuses. That one may want to know it by a certificate, which is for the name `broker`.
 
-    Without `join` it routes by merging, without advertisements, unless said otherwise.
+    Without `join` both have defaults: it routes by merging, without advertisements.
     """
 
     def __init__(
