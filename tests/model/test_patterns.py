@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from vestnik.errors import PatternError
 from vestnik.model.regular.automata import Automaton
 from vestnik.model.regular.patterns import compile_glob, compile_like
+from vestnik.model.strings import StringSet
 
 many = settings(max_examples=settings().max_examples * 3)
 
@@ -126,3 +127,11 @@ def test_what_is_no_glob(pattern: str, position: int) -> None:
     with pytest.raises(PatternError) as caught:
         compile_glob(pattern)
     assert caught.value.position == position
+
+
+@given(st.text("ab%", max_size=8), st.lists(st.text("abc", max_size=12), max_size=4))
+def test_a_long_text_is_looked_through_as_the_automaton_does(pattern: str, pieces: list[str]) -> None:
+    text = ("c" * 300).join(pieces) if len(pieces) > 1 else "".join(pieces) * 60
+    wanted = StringSet.like(pattern)
+    if wanted.automaton is not None:
+        assert (text in wanted) == wanted.automaton.accepts(text)

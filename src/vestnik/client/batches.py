@@ -18,6 +18,9 @@ from vestnik.wire.pages import packed_to_publish
 TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
 
+SHOWN: Final = 10
+"""Refused events whose reasons are in the text of an error."""
+
 
 class Batch:
     """Not more than TOGETHER events, and not more bytes than PIECE unless it is one event.
@@ -72,8 +75,10 @@ def refused_event(refusal: Refusal) -> RefusedEvent:
 
 
 def not_accepted(refused: tuple[RefusedEvent, ...], count: int | str) -> NotAccepted:
-    """That of so many events some are refused."""
-    reasons = "; ".join(f"{id} of source {source}: {reason}" for source, id, reason in refused)
+    """That of so many events some are refused; the text has the reasons of the first ten, `refused` has all."""
+    reasons = "; ".join(f"{id} of source {source}: {reason}" for source, id, reason in refused[:SHOWN])
+    if len(refused) > SHOWN:
+        reasons += f"; and {len(refused) - SHOWN:,} more"
     return NotAccepted(f"{len(refused)} of {count} events", reasons, refused)
 
 

@@ -8,7 +8,7 @@ them, as an expression that prints; the expression takes no part in equality.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from vestnik.model import cuts as line
@@ -16,6 +16,9 @@ from vestnik.model.cuts import ALL_STRINGS, STRING_BOTTOM, StringCuts
 from vestnik.model.regular.automata import Automaton
 from vestnik.model.regular.patterns import compile_glob, compile_like
 from vestnik.model.regular.regex import compile_regex
+
+LONG = 256
+"""Characters of a text in which literal parts of a pattern are found sooner than an automaton is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,13 @@ class StringSet:
         return bool(self.cuts) or self.automaton is not None
 
     def __contains__(self, text: str) -> bool:
-        if self.automaton is not None:
-            return self.automaton.accepts(text)
-        return line.contains(self.cuts, text)
+        if self.automaton is None:
+            return line.contains(self.cuts, text)
+        if len(text) > LONG and isinstance(self.origin, Pattern):
+            parts = _literal_parts(self.origin)
+            if parts is not None:
+                return _has_in_order(text, parts)
+        return self.automaton.accepts(text)
 
     def complement(self) -> StringSet:
         if self.automaton is None:
@@ -159,6 +166,28 @@ def _without_wildcards(pattern: str) -> StringCuts | None:
     if stem == pattern:
         return line.string_points([pattern])
     return line.string_range(stem, line.after_prefix(stem))
+
+
+@lru_cache(maxsize=4096)
+def _literal_parts(pattern: Pattern) -> tuple[str, ...] | None:
+    """What is between the `%` of a LIKE that has no other wildcard; None for other patterns."""
+    if pattern.verb != "LIKE" or pattern.escape is not None or "_" in pattern.text:
+        return None
+    return tuple(pattern.text.split("%"))
+
+
+def _has_in_order(text: str, parts: tuple[str, ...]) -> bool:
+    """Whether `text` begins with the first part, ends with the last, and has the others in between, in order."""
+    first, *others, last = parts
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in others:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _automaton(strings: StringSet) -> Automaton:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Coroutine, Iterable, Set
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
@@ -27,7 +27,7 @@ from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.pacing import Pacing
-from vestnik.server.preparing import is_heavy, matched_ahead
+from vestnik.server.preparing import is_complex, is_heavy, matched_ahead, narrowed_ahead
 from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import CLOSED, End
@@ -210,10 +210,12 @@ class BrokerHost:
         try:
             for message in messages:
                 guest = self._guests.get(end)
-                if guest is not None and isinstance(message, Publish | Forward) and self._is_heavy(end, guest, message):
-                    self._prepare(end, guest, message)
-                elif guest is not None:
-                    self._heard(end, guest, message)
+                if guest is not None:
+                    preparation = self._preparation(end, guest, message)
+                    if preparation is None:
+                        self._heard(end, guest, message)
+                    else:
+                        self._prepare(end, guest, message, preparation)
                 elif self._presence.is_stranger(end):
                     self._introduced(end, message)
         finally:
@@ -249,19 +251,25 @@ class BrokerHost:
             self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
 
-    def _is_heavy(self, end: End, guest: Guest, message: Publish | Forward) -> bool:
-        return is_heavy(message.events, end.size, self.core.router, guest.name)
+    def _preparation(self, end: End, guest: Guest, message: Message) -> Coroutine[Any, Any, None] | None:
+        """What has to be found out before a message is handled, if that takes long."""
+        rights = guest.identity.rights if guest.identity is not None and not guest.is_broker else None
+        match message:
+            case Publish(events) | Forward(events) if is_heavy(events, end.size, self.core.router, guest.name):
+                right = None if rights is None else rights.publish
+                return matched_ahead(events, self.core.router, guest.name, right)
+            case Subscribe() | Advertise() | Fetch() | Review() if rights is not None and is_complex(message.filter):
+                return narrowed_ahead(message, rights)
+        return None
 
-    def _prepare(self, end: End, guest: Guest, message: Publish | Forward) -> None:
-        """Handle a message that takes long to match once it is matched; what the same end sends next comes after it."""
+    def _prepare(self, end: End, guest: Guest, message: Message, preparation: Coroutine[Any, Any, None]) -> None:
+        """Handle a message once it is prepared; what the same end sends next comes after it."""
         self._pacing.preparing(end)
-        right = guest.identity.rights.publish if guest.identity is not None and not guest.is_broker else None
-        ahead = matched_ahead(message.events, self.core.router, guest.name, right)
-        task = self._loop.create_task(ahead)
+        task = self._loop.create_task(preparation)
         self._preparing.add(task)
         task.add_done_callback(partial(self._prepared, end, guest, message))
 
-    def _prepared(self, end: End, guest: Guest, message: Publish | Forward, done: asyncio.Task[None]) -> None:
+    def _prepared(self, end: End, guest: Guest, message: Message, done: asyncio.Task[None]) -> None:
         self._preparing.discard(done)
         if done.cancelled() or self._guests.get(end) is not guest:
             return

@@ -1,7 +1,8 @@
-"""Events that take long to match are matched ahead, on another thread; then they are handled like any other.
+"""Messages that take long to handle are prepared on another thread; then they are handled like any other.
 
-What is matched ahead is the values of an event against the tests of the filters that are here. The broker's own tables
-stay on its own thread, and what has changed meanwhile is matched when the event is routed.
+Events are matched ahead: their values against the tests of the filters that are here. The broker's own tables stay on
+its own thread, and what has changed meanwhile is matched when the event is routed. Filters are narrowed ahead to what
+their sender has a right to.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from vestnik.broker.rights import Rights
 from vestnik.model.ahead import Foresight, Question
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.router import Router
 from vestnik.transport import heavy
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.packing import pack
 
 WEIGHT: Final = 1_000_000
 """Bytes of events times tests of filters from which on a message is matched ahead: some milliseconds, mostly."""
+FEW_BOXES, FEW_STATES = 16, 64
+"""Boxes, and states of a pattern, of a filter that is narrowed at once."""
 PIECE: Final = 0.02
 """Seconds for which one message has the other thread before it is the turn of others."""
 
@@ -32,6 +36,21 @@ def is_heavy(events: Sequence[Event], size: int | None, router: Router, sender: 
     if size is None:
         size = sum([len(pack(event)) for event in events])
     return size * tests > WEIGHT
+
+
+def is_complex(wanted: Filter) -> bool:
+    """Whether it may take long to narrow a filter."""
+    boxes = wanted.region.boxes
+    if len(boxes) > FEW_BOXES:
+        return True
+    automata = [values.strings.automaton for box in boxes for _, values in box.sets]
+    is_large = [automaton is not None and len(automaton.accepting) > FEW_STATES for automaton in automata]
+    return any(is_large) or any(values.lists for box in boxes for _, values in box.sets)
+
+
+async def narrowed_ahead(message: Message, rights: Rights) -> None:
+    """Have found out what of a message its sender has a right to: that is remembered."""
+    await heavy.begin(partial(rights.permitted, message))
 
 
 async def matched_ahead(events: Sequence[Event], router: Router, sender: NodeId, right: Filter | None) -> None:

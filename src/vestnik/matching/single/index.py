@@ -27,6 +27,9 @@ from vestnik.model.spaces import Path
 
 Id = TypeVar("Id", bound=Hashable)
 
+LONG = 16 * 1024
+"""Bytes of strings in which a scan takes longer to look for something than each filter does by itself."""
+
 FEW = 200
 """Records for which it is not worth while to load the kernel."""
 
@@ -68,8 +71,8 @@ class Matcher(Generic[Id]):
 
     @property
     def tests(self) -> int:
-        """How many different tests on values there are that settle what codes leave in doubt."""
-        return len(self._checks)
+        """How many tests there are whose cost rises with the size of a value: patterns, lists, added kinds."""
+        return len(self._checks) + self._paths.contents
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ({id: wanted for id, (wanted, _) in self._filters.items()},)
@@ -124,6 +127,8 @@ class Matcher(Generic[Id]):
     def _scanned(self, event: Event, buckets: list[Bucket]) -> tuple[int, ...]:
         """The rows of those in many candidates that match."""
         reading = self._paths.read(event)
+        if len(reading.text) > LONG:
+            return direct.asked(self._store, buckets, self._tests, event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
         if self._scan is plain_scan and len(self._ids) > FEW:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from vestnik.matching.single import codes
 from vestnik.matching.single.buckets import Bucket
 from vestnik.matching.single.codes import code_of_other, number_code, string_codes
+from vestnik.matching.single.spans import CONTENT
 from vestnik.matching.single.store import TEXT_AT, Block
 from vestnik.model.events import Event
 from vestnik.model.spaces import DATA
@@ -85,6 +86,7 @@ class Paths:
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
         self._free: set[int] = set()
+        self.contents = 0  # users of views of what is in a string
 
     def node(self, path: Steps) -> Node:
         """The node of `path`, made where it is not there."""
@@ -148,15 +150,17 @@ class Paths:
         if columns[view] == UNUSED:
             columns[view] = self._new_column(path, view)
         self._users[columns[view]] += 1
+        self.contents += view == CONTENT
         return columns[view]
 
     def release(self, column: int) -> None:
-        self._users[column] -= 1
-        if self._users[column]:
-            return
         used = self._columns[column]
         assert used is not None
         path, view = used
+        self.contents -= view == CONTENT
+        self._users[column] -= 1
+        if self._users[column]:
+            return
         self._columns[column] = None
         self._free.add(column)
         while len(self._columns) - 1 in self._free:

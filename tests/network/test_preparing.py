@@ -1,0 +1,83 @@
+"""Events that take long to match: matched ahead, and then handled in their order like all others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from network.worlds import broker, client
+from vestnik import Event, LocalBus
+from vestnik.server import preparing
+
+HEAVY = {"text": "ab" * 500, "items": list(range(100))}
+FILTERS = ["text LIKE '%b_b%'", "text LIKE '%z%'", "ANY items > 5", "n >= 0"]
+
+
+@pytest.fixture(autouse=True)
+def _all_is_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every event that meets a pattern is matched ahead."""
+    monkeypatch.setattr(preparing, "WEIGHT", 0)
+
+
+async def test_what_is_matched_ahead_keeps_its_order_and_reaches_whoever_wants_it() -> None:
+    async with broker() as b, client(b, "p") as p, client(b, "s") as s:
+        wanted = [await s.subscribe(text) for text in FILTERS]
+        for n in range(20):
+            await p.publish(Event("t", {**HEAVY, "n": n} if n % 2 else {"n": n}), durable=n % 3 == 0)
+        numbers = [(await wanted[3].get(timeout=5)).event.data["n"] for _ in range(20)]
+        assert numbers == list(range(20))
+        assert [(await wanted[0].get(timeout=5)).event.data["n"] for _ in range(10)] == list(range(1, 20, 2))
+        assert wanted[1].waiting == 0
+
+
+async def test_a_filter_that_comes_while_an_event_is_matched_ahead_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    found = preparing._settled
+
+    async def held(*given: object) -> None:
+        begun.set()
+        await go_on.wait()
+        await found(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(preparing, "_settled", held)
+    async with broker() as b, client(b, "p") as p, client(b, "s") as s:
+        await s.subscribe("text LIKE '%z%'")
+        publishing = asyncio.create_task(p.publish(Event("t", HEAVY)))
+        async with asyncio.timeout(5):
+            await begun.wait()
+        later = await s.subscribe("text LIKE '%a_a%'")
+        go_on.set()
+        await publishing
+        assert (await later.get(timeout=5)).event.data == HEAVY
+
+
+async def test_a_client_that_leaves_while_its_event_is_matched_ahead_disturbs_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = asyncio.Event()
+
+    async def never(*given: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with broker() as b, client(b, "s") as s:
+        wanted = await s.subscribe("text LIKE '%a_a%'")
+        with monkeypatch.context() as patch:
+            patch.setattr(preparing, "_settled", never)
+            async with client(b, "p") as p:
+                publishing = asyncio.create_task(p.publish(Event("t", HEAVY)))
+                async with asyncio.timeout(5):
+                    await begun.wait()
+                publishing.cancel()
+        async with client(b, "q") as q:
+            await q.publish(Event("t", HEAVY, id="next"))
+            assert (await wanted.get(timeout=5)).event.id == "next"
+
+
+async def test_a_bus_without_sockets_matches_ahead_too() -> None:
+    async with LocalBus() as bus:
+        wanted = await bus.subscribe("text LIKE '%a_a%'")
+        await bus.publish(Event("t", HEAVY, id="1"))
+        await bus.publish(Event("t", HEAVY, id="2"))
+        assert [(await wanted.get(timeout=5)).event.id for _ in range(2)] == ["1", "2"]
