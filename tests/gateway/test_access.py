@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.routing import Route
 from websockets.asyncio.client import connect
 
 from gateway.test_sockets import Talk, talk
@@ -94,6 +95,28 @@ async def test_a_socket_shows_its_token_in_a_header_or_with_hello(access: Path) 
         async with talk(here) as one:
             assert (await one.ask(op="hello", token="token-of-desk"))["op"] == "accepted"
             assert (await one.ask(op="publish", events=priced(1, 101)))["published"] == 1
+
+
+async def test_every_route_asks_for_a_token_but_those_that_say_nothing_of_events(access: Path) -> None:
+    public = {"/metrics", "/healthz", "/readyz", "/openapi.json", "/ws"}
+    async with world(access=access, token="token-of-admin") as here:
+        del here.http.headers["authorization"]
+        asked = [
+            (route.path, method, (await here.http.request(method, route.path)).status_code)
+            for route in here.gateway.routes
+            if isinstance(route, Route) and route.path not in public
+            for method in sorted((route.methods or set()) - {"OPTIONS"})
+        ]
+        assert len(asked) > 5 and {status for _, _, status in asked} == {401}, asked
+
+
+async def test_a_socket_that_does_not_say_who_it_is_is_closed(access: Path) -> None:
+    async with (
+        world(access=access, token="token-of-admin", http_header_seconds=0.05) as here,
+        connect(f"ws://{here.address}/ws", proxy=None) as socket,
+    ):
+        code, reason = await Talk(socket).closed()
+        assert code == 1008 and "token" in reason
 
 
 @pytest.mark.parametrize("first", [{"op": "hello", "token": "wrong"}, {"op": "subscribe", "filter": "TRUE"}])

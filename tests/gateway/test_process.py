@@ -49,7 +49,7 @@ def test_what_comes_in_one_way_goes_out_the_other() -> None:
         with vestnik.connect_sync(address) as bus:
             subscription = bus.subscribe("price > 10")
             answer = http.post("/events", json={"type": "q", "data": {"price": 11}})
-            assert answer.json() == {"published": 1, "refused": []}
+            assert answer.json() == {"published": 1, "refused": [], "refused_count": 0}
             assert subscription.get(timeout=20).event.data == {"price": 11}
         text = http.get("/metrics").text
         assert 'vestnik_gateway_events_published_total{way="http"} 1.0' in text

@@ -32,7 +32,7 @@ async def published(here: World, headers: dict[str, str], body: bytes) -> tuple[
 async def test_one_event_in_the_body(fresh: World) -> None:
     event = cloudevent("e1", subject="ACME", priority=7, level=3, causes='[["feed","e0"]]')
     status, said, (found,) = await published(fresh, STRUCTURED, json.dumps(event).encode())
-    assert (status, said) == (200, {"published": 1, "refused": []})
+    assert (status, said) == (200, {"published": 1, "refused": [], "refused_count": 0})
     expected = ("e1", "feed", "ACME", 7, {"level": 3}, (("feed", "e0"),), {"price": 1})
     given = found.id, found.source, found.subject, found.priority, found.extensions, found.causes, found.data
     assert given == expected

@@ -25,23 +25,26 @@ ANYWHERE = Address("127.0.0.1", 0)
 
 
 class World(NamedTuple):
-    """A broker, its gateway, a client of the one, and an HTTP client of the other."""
+    """A broker, its gateway, a client of the one, an HTTP client of the other, and what the operator was told."""
 
     broker: Broker
     gateway: Gateway
     address: str
     bus: Bus
     http: httpx.AsyncClient
+    said: list[str]
 
 
 @asynccontextmanager
 async def world(
     data: Path | None = None, advertisements: bool = False, access: Path | None = None, token: str = "", **settings: Any
 ) -> AsyncIterator[World]:
-    """`settings` are the gateway's; the clients show `token`."""
+    """`settings` are the gateway's; the clients show `token`. Sinks are on this machine unless told otherwise."""
     own = Settings(name="b", data=data, advertisements=advertisements, access=access)
     async with Broker(own, listens=False) as broker:
-        gateway = Gateway(lambda token: within(broker, token=token), GatewaySettings(**settings))
+        said: list[str] = []
+        terms = GatewaySettings(**{"sinks": ("127.0.0.1",), **settings})
+        gateway = Gateway(lambda token: within(broker, token=token), terms, say=said.append)
         async with (
             GatewayServer(gateway, ANYWHERE) as server,
             within(broker, token=token) as bus,
@@ -49,7 +52,7 @@ async def world(
         ):
             if token:
                 http.headers["authorization"] = f"Bearer {token}"
-            yield World(broker, gateway, server.address, bus, http)
+            yield World(broker, gateway, server.address, bus, http, said)
 
 
 def quote(price: float, **envelope: Any) -> Event:

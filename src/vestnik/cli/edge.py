@@ -31,9 +31,21 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
 
     data = broker.settings.data
     hooks = None if data is None else data / HOOKS
-    settings = GatewaySettings(origins=broker.settings.origin, sinks=broker.settings.sink, hooks=hooks)
+    limits = broker.settings.limits
+    settings = GatewaySettings(
+        origins=broker.settings.origin,
+        sinks=broker.settings.sink,
+        hooks=hooks,
+        batch=limits.batch,
+        http_connections=limits.http_connections,
+        http_header_seconds=limits.http_header_seconds,
+    )
     gateway = Gateway(
-        lambda token: within(broker, token=token), settings, missing=missing, readings=lambda: _readings(broker)
+        lambda token: within(broker, token=token),
+        settings,
+        missing=missing,
+        readings=lambda: _readings(broker),
+        say=say,
     )
 
     cert, key = broker.settings.tls_cert, broker.settings.tls_key

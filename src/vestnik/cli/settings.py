@@ -42,7 +42,12 @@ OPTIONS = (
     click.option("--trace", type=FILE, help="Write what happens here, for vestnik check."),
     click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),
     click.option("--origin", multiple=True, metavar="URL", help="A site whose pages may use --http; may be repeated."),
-    click.option("--sink", multiple=True, metavar="HOST", help="A host that webhooks may push to; may be repeated."),
+    click.option(
+        "--sink",
+        multiple=True,
+        metavar="HOST[:PORT]",
+        help="Where webhooks may push to; may be repeated.  [default: nowhere]",
+    ),
     click.option("--tls-cert", type=FILE, help="Speak TLS, with the certificate in this file."),
     click.option("--tls-key", type=FILE, help="The key of the certificate."),
     click.option("--tls-ca", type=FILE, help="The authority that certificates of neighbours are of."),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from vestnik.errors import (
@@ -32,7 +32,7 @@ def problem(status: int, reason: str, where: str = "", headers: Mapping[str, str
     return answer({"error": reason, **({"where": where} if where else {})}, status, headers)
 
 
-def wrong(_: Request, error: Exception) -> Response:
+def wrong(_: HTTPConnection, error: Exception) -> Response:
     """The answer to a request that ended with an error."""
     match error:
         case InvalidRequest():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Self
 
 from starlette.applications import Starlette
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
+from vestnik.gateway.admission import admitted
 from vestnik.gateway.answers import HANDLERS, answer, problem
 from vestnik.gateway.doors import Doorkeeper
 from vestnik.gateway.encoding import Encoder
@@ -33,7 +35,7 @@ class Gateway:
     """What clients do, over HTTP and WebSocket. Enter it to let it run, and give it to an ASGI server meanwhile.
 
     `connect` makes a client of the broker, wherever that is. `missing` says what it waits for until it is ready, and
-    `readings` what else is measured.
+    `readings` what else is measured. `say` is told what the operator should know, and clients should not.
     """
 
     def __init__(
@@ -43,23 +45,25 @@ class Gateway:
         *,
         missing: Missing = lambda: (),
         readings: Readings = dict,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings = settings = settings or GatewaySettings()
         encoder, self._metrics = Encoder(), Metrics(readings)
         self._missing = missing
-        self._sessions = Sessions(connect, settings.connections)
+        self._sessions = Sessions(connect, settings.connections, settings.patience)
         self._sockets = Sockets(connect, encoder, self._metrics, settings)
         self._source = EventSource(connect, encoder, self._metrics, settings)
-        self._webhooks = Webhooks(connect, self._sessions, encoder, self._metrics, settings)
-        publishing = Publishing(self._sessions, self._metrics, settings.largest, settings.patience)
+        self._webhooks = Webhooks(connect, encoder, self._metrics, settings, say)
+        publishing = Publishing(self._metrics, settings)
+        known = partial(admitted, self._sessions)
         self.routes: Final = [
-            Route("/events", self._source.get, methods=["GET"]),
-            Route("/events", publishing.post, methods=["POST"]),
+            Route("/events", known(self._source.get), methods=["GET"]),
+            Route("/events", known(publishing.post), methods=["POST"]),
             Route("/events", publishing.options, methods=["OPTIONS"]),
-            Route("/subscriptions", self._webhooks.get_all, methods=["GET"]),
-            Route("/subscriptions", self._webhooks.post, methods=["POST"]),
-            Route("/subscriptions/{id}", self._webhooks.get, methods=["GET"]),
-            Route("/subscriptions/{id}", self._webhooks.delete, methods=["DELETE"]),
+            Route("/subscriptions", known(self._webhooks.get_all), methods=["GET"]),
+            Route("/subscriptions", known(self._webhooks.post), methods=["POST"]),
+            Route("/subscriptions/{id}", known(self._webhooks.get), methods=["GET"]),
+            Route("/subscriptions/{id}", known(self._webhooks.delete), methods=["DELETE"]),
             Route("/metrics", self._measure, methods=["GET"]),
             Route("/healthz", _is_alive, methods=["GET"]),
             Route("/readyz", self._is_ready, methods=["GET"]),

@@ -17,6 +17,9 @@ from vestnik.wire.replays import Replay
 BODY_WITHIN = 30.0
 """Seconds in which a body has to come."""
 
+DIGITS = 18
+"""The most digits of a number in a request."""
+
 REPLAYS = ("all", "last", "since", "latest_by")
 """What a replay may be of."""
 
@@ -24,21 +27,27 @@ Shape = TypeVar("Shape")
 
 
 async def read_body(request: Request, largest: int) -> bytes:
-    """The whole body; of one that is too large no more is read than is allowed."""
+    """Return the whole body; of one that is too large no more is read than is allowed."""
     parts: list[bytes] = []
     size = 0
+    if (read_number(request.headers.get("content-length", "")) or 0) > largest:
+        raise _too_large(largest)
     try:
         async with asyncio.timeout(BODY_WITHIN):
             async for part in request.stream():
                 size += len(part)
                 if size > largest:
-                    raise InvalidRequest(f"the body is too large: at most {largest:,} bytes are read", status=413)
+                    raise _too_large(largest)
                 parts.append(part)
     except ClientDisconnect:
         raise InvalidRequest("the body was cut off") from None
     except TimeoutError:
         raise InvalidRequest(f"the body did not come in {BODY_WITHIN:g} seconds", status=408) from None
     return b"".join(parts)
+
+
+def _too_large(largest: int) -> InvalidRequest:
+    return InvalidRequest(f"the body is too large: at most {largest:,} bytes are read", status=413)
 
 
 def read_token(headers: Headers) -> str | None:
@@ -78,9 +87,15 @@ def read_replay(text: str) -> Replay:
     for word in text.split(","):
         name, _, value = word.partition("=")
         given[name] = True if name == "all" else value
-    if str(given.get("last", "")).isdecimal():
-        given["last"] = int(given["last"])
+    number = read_number(str(given.get("last", "")))
+    if number is not None:
+        given["last"] = number
     return replay_of(given)
+
+
+def read_number(text: str) -> int | None:
+    """Return the whole number in `text`, from 0 on; None if the text is anything else, or has more than DIGITS."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else None
 
 
 def replay_of(given: dict[str, Any]) -> Replay:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vestnik.client.bus import Bus
 from vestnik.client.notifications import Notification
 from vestnik.client.subscriptions import Subscription
-from vestnik.errors import InvalidEvent, InvalidRequest, TurnedAway, VestnikError
-from vestnik.gateway.bodies import read_token, read_value, replay_of, shaped
+from vestnik.errors import InvalidRequest, TurnedAway, VestnikError
+from vestnik.gateway.bodies import read_value, replay_of, shaped
+from vestnik.gateway.decoding import decoded, parsed
 from vestnik.gateway.encoding import Encoder
-from vestnik.gateway.http_events import Entry
+from vestnik.gateway.http_events import Entries, entries_of
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.publishing import publish
 from vestnik.gateway.requests import (
@@ -33,8 +36,8 @@ from vestnik.gateway.requests import (
     Unadvertise,
     Unsubscribe,
 )
-from vestnik.gateway.sessions import Connect
-from vestnik.model.events import Event
+from vestnik.gateway.settings import GatewaySettings
+from vestnik.model.filters import Filter
 
 LOG: Final = logging.getLogger("vestnik")
 
@@ -52,23 +55,34 @@ class Conversation:
     """What is said and answered on one WebSocket. Requests are answered in any order, publications sent in theirs."""
 
     def __init__(
-        self, socket: WebSocket, connect: Connect, encoder: Encoder, metrics: Metrics, patience: float
+        self,
+        socket: WebSocket,
+        bus: Bus,
+        connect: Callable[[str | None], Awaitable[Bus]],
+        encoder: Encoder,
+        metrics: Metrics,
+        settings: GatewaySettings,
     ) -> None:
         self._socket = socket
+        self._bus = bus
         self._connect = connect
+        self._has_begun = "authorization" in socket.headers  # so that Hello comes too late
         self._encoder = encoder
         self._metrics = metrics
         self._delivered = metrics.delivered.labels("websocket")
-        self._patience = patience
-        self._bus: Bus | None = None
+        self._patience = settings.patience
+        self._batch = settings.batch
         self._subscriptions: dict[str, Subscription] = {}
         self._advertised: set[str] = set()
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
 
-    async def run(self) -> None:
-        """Until the other side leaves, or it is to end."""
+    async def run(self, hello: Hello | None = None) -> None:
+        """Until the other side leaves, or it is to end. `hello` was said already."""
+        if hello is not None:
+            self._has_begun = True
+            await self._accept(hello)
         listening = asyncio.create_task(self._listen())
         ends: set[asyncio.Future[Any]] = {listening, self._ended}
         try:
@@ -78,12 +92,11 @@ class Conversation:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if self._bus is not None:
-                await self._bus.close()
+            await self._bus.close()
         if self._ended.done():
             code, reason = self._ended.result()
             with suppress(WebSocketDisconnect):
-                await self._socket.close(code, _short(reason))
+                await self._socket.close(code, close_reason(reason))
         elif not listening.cancelled():
             listening.result()
 
@@ -98,9 +111,9 @@ class Conversation:
                 text = message.get("text")
                 if text is None:
                     raise InvalidRequest("messages are text, not bytes")
-                value = read_value(text)
+                value = await decoded(len(text), partial(read_value, text))
                 request = _request_of(value)
-                await self._do(shaped(AnySaid, value))
+                await self._do(shaped(AnySaid, value), len(text))
             except TurnedAway as error:
                 self.end(REFUSED, error.reason)
             except (VestnikError, ValueError, TimeoutError) as error:
@@ -108,55 +121,59 @@ class Conversation:
 
     # --- what is asked for ---
 
-    async def _do(self, said: Said) -> None:
+    async def _do(self, said: Said, size: int) -> None:
         if isinstance(said, Hello):
             await self._begin(said.token)
             await self._accept(said)
             return
-        bus = self._bus or await self._begin(read_token(self._socket.headers))
+        self._has_begun = True
+        bus = self._bus
         if isinstance(said, Publish):
+            entries = await decoded(size, partial(entries_of, said.events, self._batch))
             await self._room.acquire()
-            self._spawn(self._publish(bus, said))
+            self._spawn(self._publish(bus, said, entries))
         elif isinstance(said, Subscribe):
-            async with asyncio.timeout(self._patience):
-                made = await self._subscribe(bus, said)
+            made = await self._subscribe(bus, said)
             await self._accept(said, name=made.name)
             self._spawn(self._pump(made))
         else:
-            async with asyncio.timeout(self._patience):
-                answer = await self._manage(bus, said)
+            answer = await self._manage(bus, said)
             await self._say({"op": "accepted", "request": said.request, **answer})
 
-    async def _begin(self, token: str | None) -> Bus:
-        if self._bus is not None:
+    async def _begin(self, token: str) -> None:
+        if self._has_begun:
             raise InvalidRequest("hello is the first thing that is said, or nothing")
-        bus = self._connect(token)
-        await bus.__aenter__()
-        self._bus = bus
-        return bus
+        bus = await self._connect(token)
+        self._has_begun = True
+        before, self._bus = self._bus, bus
+        await before.close()
 
     async def _manage(self, bus: Bus, said: Said) -> dict[str, object]:
         """Do what is asked for; what there is to say about it."""
-        match said:
-            case Change(name=name, filter=wanted):
-                await self._known(name).change(wanted)
-            case Unsubscribe(name=name):
-                await self._known(name).unsubscribe()
-                self._subscriptions.pop(name, None)
-            case Advertise(filter=offered, name=asked):
-                name = await bus.advertise(offered, name=asked)
-                self._advertised.add(name)
-                return {"name": name}
-            case Unadvertise(name=name):
-                if name not in self._advertised:
-                    raise InvalidRequest(f"there is no advertisement {name}", "name")
-                await bus.unadvertise(name)
-                self._advertised.discard(name)
-            case Fetch(filter=wanted, limit=limit, since=since, latest_by=path):
-                if not 1 <= limit <= MOST_FETCHED:
-                    raise InvalidRequest(f"from 1 to {MOST_FETCHED:,}, not {limit}", "limit")
-                events = await bus.fetch(wanted, limit=limit, since=since, latest_by=path)
-                return {"events": [msgspec.Raw(self._encoder.text(event)) for event in events]}
+        wanted = Filter.none()
+        if isinstance(said, Change | Advertise | Fetch):
+            wanted = await parsed(said.filter)
+        async with asyncio.timeout(self._patience):
+            match said:
+                case Change(name=name):
+                    await self._known(name).change(wanted)
+                case Unsubscribe(name=name):
+                    await self._known(name).unsubscribe()
+                    self._subscriptions.pop(name, None)
+                case Advertise(name=asked):
+                    name = await bus.advertise(wanted, name=asked)
+                    self._advertised.add(name)
+                    return {"name": name}
+                case Unadvertise(name=name):
+                    if name not in self._advertised:
+                        raise InvalidRequest(f"there is no advertisement {name}", "name")
+                    await bus.unadvertise(name)
+                    self._advertised.discard(name)
+                case Fetch(limit=limit, since=since, latest_by=path):
+                    if not 1 <= limit <= MOST_FETCHED:
+                        raise InvalidRequest(f"from 1 to {MOST_FETCHED:,}, not {limit}", "limit")
+                    events = await bus.fetch(wanted, limit=limit, since=since, latest_by=path)
+                    return {"events": [msgspec.Raw(self._encoder.text(event)) for event in events]}
         return {}
 
     def _known(self, name: str) -> Subscription:
@@ -172,19 +189,15 @@ class Conversation:
             raise InvalidRequest(f"from 1 to {LONGEST_QUEUE:,}, not {said.queue}", "queue")
         replay = None if said.replay is None else replay_of(said.replay)
         handback = msgspec.Raw(msgspec.json.encode(said.handback))
-        made = await bus.subscribe(
-            said.filter, name=said.name, queue=said.queue, overflow=said.overflow, replay=replay, handback=handback
-        )
+        wanted = await parsed(said.filter)
+        async with asyncio.timeout(self._patience):
+            made = await bus.subscribe(
+                wanted, name=said.name, queue=said.queue, overflow=said.overflow, replay=replay, handback=handback
+            )
         self._subscriptions[made.name] = made
         return made
 
-    async def _publish(self, bus: Bus, said: Publish) -> None:
-        entries: list[Entry] = []
-        for given in said.events:
-            try:
-                entries.append(Event.from_dict(given))
-            except InvalidEvent as error:
-                entries.append(error)
+    async def _publish(self, bus: Bus, said: Publish, entries: Entries) -> None:
         try:
             with self._metrics.publish_seconds.time():
                 outcome = await publish(bus, entries, durable=said.durable)
@@ -194,8 +207,8 @@ class Conversation:
         finally:
             self._room.release()
         self._metrics.published.labels("websocket").inc(outcome.published)
-        self._metrics.refused.labels("websocket").inc(len(outcome.refused))
-        await self._accept(said, published=outcome.published, refused=outcome.refused)
+        self._metrics.refused.labels("websocket").inc(outcome.refused_count)
+        await self._accept(said, **structs.asdict(outcome))
 
     # --- what is said ---
 
@@ -261,6 +274,6 @@ def _request_of(value: object) -> Name | None:
     return name if isinstance(name, str) or (type(name) is int and abs(name) < 2**63) else None
 
 
-def _short(reason: str) -> str:
+def close_reason(reason: str) -> str:
     """What fits into a close frame."""
     return reason.encode()[:120].decode(errors="ignore")

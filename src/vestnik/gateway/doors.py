@@ -36,7 +36,7 @@ class Doorkeeper:
             return
         headers = Headers(scope=scope)
         origin, host = headers.get("origin"), headers.get("host", "")
-        refusal = self._refusal(host, origin, is_secure=scope["scheme"] in ("https", "wss"))
+        refusal = self._refusal(host, origin, is_secure=scope["scheme"] in ("https", "wss")) or _ambiguity(headers)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif origin not in self._origins:
@@ -59,6 +59,14 @@ class Doorkeeper:
         except ValueError:
             return False
         return name in self._names or _is_number(name)
+
+
+def _ambiguity(headers: Headers) -> Response | None:
+    """Refuse a request whose end two servers may see in two places: what follows may be taken for a request."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        reason = "Content-Length and Transfer-Encoding exclude each other; send one of them"
+        return problem(400, reason, "transfer-encoding", {"connection": "close"})
+    return None
 
 
 def _is_number(name: str) -> bool:

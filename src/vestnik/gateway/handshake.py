@@ -1,42 +1,63 @@
 """Asking a sink whether it wants to be pushed to, as the CloudEvents web hooks have it.
 
-Without it, whoever may subscribe could have requests sent to any host.
+Without it, whoever may subscribe could have requests sent to any host. Whoever may subscribe also must not learn by it
+which ports are open or what listens there: every failure has the same words and takes the same time.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import h11
 
 from vestnik.errors import InvalidRequest
-from vestnik.gateway.sinks import Sink, ask
+from vestnik.gateway.sinks import Answer, Sink, ask
 
 ORIGIN: Final = "vestnik"
 """Who asks: sinks allow it by this name, or allow all with `*`."""
+AGREE_WITHIN = 5.0
+"""Seconds in which a sink has to agree. One that does not is reported when they are over, and not before."""
+ENDLESS: Final = 10
+"""Digits of a rate that is as good as no bound."""
 
 
-async def permitted_rate(sink: Sink) -> float:
-    """How many requests a minute a sink allows; InvalidRequest, with the reason, where it allows none."""
+class Disagreed(Exception):
+    """A sink did not agree: the reason, for the operator only."""
+
+
+async def permitted_rate(sink: Sink, say: Callable[[str], None]) -> float:
+    """Return how many requests a minute a sink allows; InvalidRequest if it does not agree.
+
+    `say` tells the operator why it does not, and nobody else.
+    """
+    loop = asyncio.get_running_loop()
+    told_at = loop.time() + AGREE_WITHIN
     try:
-        answer = await ask(sink, "OPTIONS", {"webhook-request-origin": ORIGIN})
-    except (OSError, h11.RemoteProtocolError) as error:
-        raise InvalidRequest(f"the sink could not be asked: {reason_of(error)}", "sink", 422) from None
+        return _rate(await ask(sink, "OPTIONS", {"webhook-request-origin": ORIGIN}, within=AGREE_WITHIN))
+    except (OSError, h11.ProtocolError, Disagreed) as error:
+        say(f"the sink {sink.url} did not agree to a web hook: {reason_of(error)}")
+    await asyncio.sleep(told_at - loop.time())
+    raise InvalidRequest(
+        f"the sink did not agree within {AGREE_WITHIN:g} seconds: it has to answer OPTIONS with 2xx and"
+        f" WebHook-Allowed-Origin: {ORIGIN} or *; the broker tells its operator what went wrong",
+        "sink",
+        422,
+    )
+
+
+def _rate(answer: Answer) -> float:
     allowed = answer.headers.get("webhook-allowed-origin", "")
     if not 200 <= answer.status < 300 or allowed not in ("*", ORIGIN):
-        said = (
-            f"it answered {answer.status} with {f'WebHook-Allowed-Origin: {allowed}' if allowed else 'no permission'}"
-        )
-        raise InvalidRequest(f"the sink did not agree: {said}; {ORIGIN} or * would permit it", "sink", 422)
-    return _rate(answer.headers.get("webhook-allowed-rate", "*"))
-
-
-def _rate(text: str) -> float:
-    if text.strip() == "*":
+        raise Disagreed(f"it answered {answer.status} with WebHook-Allowed-Origin {allowed[:100]!r}")
+    text = answer.headers.get("webhook-allowed-rate", "*").strip()
+    digits = text.lstrip("0")
+    if text == "*" or (digits.isascii() and digits.isdecimal() and len(digits) >= ENDLESS):
         return float("inf")
-    if text.strip().isdecimal() and int(text) > 0:
-        return float(int(text))
-    raise InvalidRequest(f"the sink allows a rate of {text!r}, which is no number", "sink", 422)
+    if digits.isascii() and digits.isdecimal():
+        return float(digits)
+    raise Disagreed(f"it allows a rate of {text[:100]!r}, which is no number from 1 on")
 
 
 def reason_of(error: Exception) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 
 from vestnik.errors import InvalidEvent, InvalidRequest
+from vestnik.gateway.bodies import read_number
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
 
@@ -17,22 +19,43 @@ BATCH: Final = "application/cloudevents-batch+json"
 PLAIN: Final = "application/json"
 _PREFIX: Final = "ce-"
 
-Entry: TypeAlias = Event | InvalidEvent
-"""What one of several is: an event, or what is wrong with it."""
+TOLD: Final = 10
+"""Refused events of which the reason is told; the others are only counted."""
 
 
-def read_events(headers: Headers, body: bytes) -> list[Entry]:
-    """The events of a request. InvalidEvent or InvalidRequest where they cannot be told from each other."""
+class Refused(Struct, frozen=True, omit_defaults=True):
+    """The event at a place in the request, from 0, was not published."""
+
+    index: int
+    reason: str
+    id: str = ""
+    source: str = ""
+    where: str = ""
+
+
+class Entries(NamedTuple):
+    """The entries of a request, `total` in all: the events, each with its place, and the first refused entries."""
+
+    events: tuple[tuple[int, Event], ...]
+    refused: tuple[Refused, ...]
+    total: int
+
+
+def read_events(headers: Headers, body: bytes, most: int) -> Entries:
+    """Return the events of a request. InvalidEvent or InvalidRequest if they cannot be told from each other.
+
+    InvalidRequest also if there are more than `most`; then none of them is looked at.
+    """
     kind = content_type(headers)
     if kind not in (STRUCTURED, BATCH) and any(header.startswith(_PREFIX) for header in headers):
-        return [_binary(headers, body)]
+        return entries_of([_binary(headers, body)], most)
     if kind == STRUCTURED:
-        return [_event(read_json(body), standard=True)]
+        return entries_of([_event(read_json(body), standard=True)], most)
     if kind == BATCH:
-        return [_entry(value, standard=True) for value in _list(read_json(body))]
+        return entries_of(_list(read_json(body)), most, standard=True)
     if kind == PLAIN:
         value = read_json(body)
-        return [_entry(each) for each in value] if isinstance(value, list) else [_event(value)]
+        return entries_of(value if isinstance(value, list) else [_event(value)], most)
     known = f"{STRUCTURED}, {BATCH}, {PLAIN}, or one with ce- headers"
     raise InvalidRequest(f"{kind or 'nothing'} is not understood; send {known}", "content-type", 415)
 
@@ -53,11 +76,20 @@ def _list(value: object) -> list[Any]:
     return value
 
 
-def _entry(value: Any, *, standard: bool = False) -> Entry:
-    try:
-        return _event(value, standard=standard)
-    except InvalidEvent as error:
-        return error
+def entries_of(values: list[Any], most: int, *, standard: bool = False) -> Entries:
+    """Return the events among `values`, which are events or what JSON has; InvalidRequest if there are too many."""
+    if len(values) > most:
+        reason = f"there are {len(values):,} events; a request may have limits.batch = {most:,}: send several requests"
+        raise InvalidRequest(reason, status=413)
+    events: list[tuple[int, Event]] = []
+    refused: list[Refused] = []
+    for index, value in enumerate(values):
+        try:
+            events.append((index, value if isinstance(value, Event) else _event(value, standard=standard)))
+        except InvalidEvent as error:
+            if len(refused) < TOLD:
+                refused.append(Refused(index, error.reason, where=error.path))
+    return Entries(tuple(events), tuple(refused), len(values))
 
 
 def _event(value: Any, *, standard: bool = False) -> Event:
@@ -99,6 +131,7 @@ def _text(value: str, header: str) -> str:
 
 
 def _integer(value: str, header: str) -> int:
-    if not value.isdecimal():
-        raise InvalidEvent(f"an integer, not {value}", header)
-    return int(value)
+    number = read_number(value)
+    if number is None:
+        raise InvalidEvent(f"an integer, not {value[:50]}", header)
+    return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vestnik.gateway.http_events import BATCH, PLAIN, STRUCTURED
+from vestnik.gateway.http_events import BATCH, PLAIN, STRUCTURED, TOLD
 
 _JSON: Final = "application/json"
 
@@ -37,10 +37,10 @@ _MEANINGS: Final = {
     403: "The broker, or the gateway's settings, do not allow it.",
     404: "There is no such subscription.",
     408: "The body did not come in time.",
-    413: "The body is larger than the limit, which the answer names.",
+    413: "The body is too large, or has too many events; the answer names the limit.",
     415: "The content type is not understood.",
-    422: "The sink could not be asked, or did not agree.",
-    503: "The broker cannot be reached, or a limit is reached.",
+    422: "The sink did not agree.",
+    503: "The broker cannot be reached, or a limit is reached: try again later.",
 }
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -101,7 +101,7 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 "summary": "The webhooks that were made with this token.",
                 "responses": {
                     "200": _says("All of them.", {"type": "array", "items": _ref("Subscription")}),
-                    **_wrong(401),
+                    **_wrong(401, 503),
                 },
             },
             "post": {
@@ -119,13 +119,13 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 "operationId": "getSubscription",
                 "summary": "What became of a webhook.",
                 "parameters": [_ID],
-                "responses": {"200": _says("It.", _ref("Subscription")), **_wrong(401, 404)},
+                "responses": {"200": _says("It.", _ref("Subscription")), **_wrong(401, 404, 503)},
             },
             "delete": {
                 "operationId": "unsubscribe",
                 "summary": "Push no more.",
                 "parameters": [_ID],
-                "responses": {"204": _says("It is over."), **_wrong(401, 404)},
+                "responses": {"204": _says("It is over."), **_wrong(401, 404, 503)},
             },
         },
         "/metrics": {
@@ -172,10 +172,12 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 data={"type": "object"},
             ),
             "Outcome": _object(
-                ["published", "refused"],
+                ["published", "refused", "refused_count"],
                 published=_COUNT,
+                refused_count=_COUNT,
                 refused={
                     "type": "array",
+                    "maxItems": TOLD,
                     "items": _object(
                         ["index", "reason"], index=_COUNT, reason=_TEXT, id=_TEXT, source=_TEXT, where=_TEXT
                     ),

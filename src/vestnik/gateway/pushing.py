@@ -123,6 +123,8 @@ class Push:
         """What the sink answered, 0 for nothing, and for how long it wants to be left alone."""
         try:
             answer = await ask(self.sink, "POST", self._headers(), text)
+        except h11.LocalProtocolError as error:
+            raise Disconnected(f"the gateway cannot send it: {error}; make the web hook again") from None
         except (OSError, h11.RemoteProtocolError) as error:
             self.failing = reason_of(error)
             return 0, 0.0
@@ -145,6 +147,6 @@ def _wish(text: str) -> float:
         return min(float(text), LONGEST_WISH)
     try:
         at = email.utils.parsedate_to_datetime(text).timestamp() if text else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     return min(max(0.0, at - time.time()), LONGEST_WISH)

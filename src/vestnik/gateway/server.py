@@ -14,26 +14,56 @@ import uvicorn
 
 from vestnik.errors import CannotListen
 from vestnik.gateway.app import Gateway
+from vestnik.gateway.connections import HttpConnection, SocketConnection
+from vestnik.gateway.settings import GatewaySettings, most_connections
 from vestnik.transport.addresses import Address
+from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import address
 
 _LEAVE_WITHIN, _ABORT_WITHIN = 0.7, 1
 """Seconds in which connections have to end, and in which those that were cut off have to."""
 
-_TIMES = 10
-"""How many times as many connections and requests as streams there may be in all; more are answered with 503."""
-
+_BACKLOG = 1024
+_OPENING = 16, 256
+"""How many connections may be open that have not agreed on TLS yet: a quarter of all, but no less and no more."""
 
 logging.getLogger("uvicorn.error").addFilter(lambda record: "completing handshake" not in record.getMessage())
 """What is said of a WebSocket that was refused, as if that were a mistake."""
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process that it is part of."""
+    """Leaves signals to the process that it is part of, and accepts connections one at a time.
+
+    The event loop's own server accepts all that wait before the first of them is counted: a crowd would take the last
+    file descriptor of the process.
+    """
+
+    def __init__(self, config: uvicorn.Config, settings: GatewaySettings) -> None:
+        super().__init__(config)
+        self._settings = settings
+        self._listener: Listener | None = None
+        self.servers = []
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        least, most = _OPENING
+        opening = max(least, min(most, most_connections(self._settings.http_connections) // 4))
+        self._listener = Listener(sockets or [], self._connection, self.config.ssl, opening)
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._listener is not None:
+            await self._listener.close()
+        await super().shutdown()
+
+    def _connection(self) -> HttpConnection:
+        return HttpConnection(
+            self._settings, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
 
 class GatewayServer:
@@ -46,7 +76,7 @@ class GatewayServer:
         config = uvicorn.Config(
             gateway,
             loop="none",
-            ws="websockets-sansio",
+            ws=SocketConnection,
             ws_max_size=gateway.settings.largest,
             ws_per_message_deflate=False,
             lifespan="off",
@@ -54,12 +84,11 @@ class GatewayServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=_TIMES * gateway.settings.connections,
             timeout_graceful_shutdown=_ABORT_WITHIN,
         )
         config.load()
         config.ssl = tls
-        self._server = _Server(config)
+        self._server = _Server(config, gateway.settings)
 
     async def __aenter__(self) -> Self:
         listening = _listening(self._listen)
@@ -88,8 +117,9 @@ def _listening(at: Address) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setblocking(False)
         made.bind(tuple(at))
-        made.listen()
+        made.listen(_BACKLOG)
     except OSError as error:
         made.close()
         raise CannotListen(

@@ -28,11 +28,15 @@ class _Loan:
 
 
 class Sessions:
-    """One client for each token, for all requests that show it; `most` of them at a time."""
+    """One client for each token, for all requests that show it; `most` of them at a time.
 
-    def __init__(self, connect: Connect, most: int) -> None:
+    A client is waited for `patience` seconds.
+    """
+
+    def __init__(self, connect: Connect, most: int, patience: float) -> None:
         self._connect = connect
         self._most = most
+        self._patience = patience
         self._loans: dict[str | None, _Loan] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -44,7 +48,8 @@ class Sessions:
         if loan.leaving is not None:
             loan.leaving.cancel()
         try:
-            await asyncio.shield(loan.entered)
+            async with asyncio.timeout(self._patience):
+                await asyncio.shield(loan.entered)
             loan.bus.check()
             yield loan.bus
         except (TurnedAway, Unreachable, Disconnected):

@@ -6,13 +6,13 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from functools import cache
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import h11
 
 from vestnik.errors import InvalidRequest
-from vestnik.transport.addresses import is_loopback
 
 WITHIN: Final = 10.0
 """Seconds in which a sink has to answer."""
@@ -41,9 +41,31 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
 
 
+class Place(NamedTuple):
+    """A host, and a port of it or all."""
+
+    host: str
+    port: int | None
+
+
+def named_place(text: str) -> Place | None:
+    """Return the place that an operator names as `HOST` or `HOST:PORT`; None if it is neither."""
+    try:
+        return Place(str(ip_address(text)), None)
+    except ValueError:
+        pass
+    try:
+        parts = urlsplit(f"//{text}")
+        place = Place(parts.hostname or "", parts.port)
+    except ValueError:
+        return None
+    is_plain = text.isascii() and text.isprintable() and not set(text) & set("/?#@ ,") and bool(place.host)
+    return place if is_plain else None
+
+
 def read_sink(url: str, allowed: tuple[str, ...]) -> Sink:
-    """The sink at `url`: http or https, on this machine or on a host that is allowed."""
-    if not url.isascii() or any(sign <= " " for sign in url):
+    """Return the sink at `url`, which is http or https, at one of the places that are allowed."""
+    if not url.isascii() or not url.isprintable() or " " in url:
         raise InvalidRequest("is written in ASCII and without spaces", "sink")
     try:
         parts = urlsplit(url)
@@ -54,20 +76,31 @@ def read_sink(url: str, allowed: tuple[str, ...]) -> Sink:
         raise InvalidRequest(f"http or https, not {parts.scheme or 'nothing'}", "sink")
     if not parts.hostname or parts.username is not None or parts.fragment:
         raise InvalidRequest("a host and a path, without a user or a fragment", "sink")
-    if not is_loopback(parts.hostname) and parts.hostname not in allowed:
-        raise InvalidRequest(f"{parts.hostname} is not this machine, and was not allowed by the operator", "sink", 403)
     is_secure = parts.scheme == "https"
+    place = Place(parts.hostname, port or (443 if is_secure else 80))
+    if not {place, place._replace(port=None)} & {named_place(one) for one in allowed}:
+        named = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
+        raise InvalidRequest(f"no web hook may push to {named}; --sink {named} would allow it", "sink", 403)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Sink(url, parts.hostname, port or (443 if is_secure else 80), path, is_secure)
+    return Sink(url, place.host, place.port or 0, path, is_secure)
 
 
-async def ask(sink: Sink, method: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
-    """Send a request; OSError, TimeoutError, or h11.RemoteProtocolError where there is no answer to it."""
+async def ask(sink: Sink, method: str, headers: Mapping[str, str], body: bytes = b"", within: float = WITHIN) -> Answer:
+    """Send a request and return the answer; OSError, TimeoutError, or h11.RemoteProtocolError if none comes.
+
+    h11.LocalProtocolError if the request cannot be sent over HTTP at all.
+    """
+    connection = h11.Connection(h11.CLIENT)
+    fields = {"host": sink.authority, "connection": "close", "content-length": str(len(body)), **headers}
+    request = h11.Request(method=method, target=sink.path, headers=list(fields.items()))
+    parts = [connection.send(request), connection.send(h11.Data(data=body)), connection.send(h11.EndOfMessage())]
     tls = _trust() if sink.is_secure else None
-    async with asyncio.timeout(WITHIN):
+    async with asyncio.timeout(within):
         reader, writer = await asyncio.open_connection(sink.host, sink.port, ssl=tls)
         try:
-            return await _exchange(reader, writer, sink, method, headers, body)
+            writer.write(b"".join([part for part in parts if part is not None]))
+            await writer.drain()
+            return await _answer(connection, reader)
         finally:
             writer.transport.abort()
 
@@ -78,20 +111,7 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _exchange(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    sink: Sink,
-    method: str,
-    headers: Mapping[str, str],
-    body: bytes,
-) -> Answer:
-    connection = h11.Connection(h11.CLIENT)
-    fields = {"host": sink.authority, "connection": "close", "content-length": str(len(body)), **headers}
-    request = h11.Request(method=method, target=sink.path, headers=list(fields.items()))
-    parts = [connection.send(request), connection.send(h11.Data(data=body)), connection.send(h11.EndOfMessage())]
-    writer.write(b"".join([part for part in parts if part is not None]))
-    await writer.drain()
+async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> Answer:
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
@@ -99,3 +119,5 @@ async def _exchange(
         elif isinstance(event, h11.Response):
             found = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
             return Answer(event.status_code, found)
+        elif isinstance(event, h11.ConnectionClosed):
+            raise h11.RemoteProtocolError("it closed the connection without an answer")

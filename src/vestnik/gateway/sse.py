@@ -14,7 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from vestnik.client.notifications import OVERFLOWS, Gap, Notification
 from vestnik.errors import InvalidRequest, VestnikError
-from vestnik.gateway.bodies import read_replay, read_token
+from vestnik.gateway.admission import Caller
+from vestnik.gateway.bodies import read_number, read_replay
+from vestnik.gateway.decoding import parsed
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.sessions import Connect
@@ -48,12 +50,11 @@ class EventSource:
         self._settings = settings
         self.streams = Streams(settings.connections, settings.lease)
 
-    async def get(self, request: Request) -> EventStream:
+    async def get(self, request: Request, caller: Caller) -> EventStream:
         if request.method != "GET":
             raise InvalidRequest("a stream has no end, and so no head alone", status=405)
         parameters = _parameters(request)
-        owner = Owner(parameters["filter"], read_token(request.headers))
-        wanted = Filter.parse(owner.wanted)
+        owner = Owner(parameters["filter"], caller.token)
         id, number = _position(request.headers.get("last-event-id", ""))
         stream, gap = self.streams.find(id, owner), None
         if stream is not None:
@@ -62,7 +63,7 @@ class EventSource:
         if id:
             gap = Gap(None, "the stream is known no more; this is a new one")
             number = 0
-        stream = await self._new(wanted, owner, parameters)
+        stream = await self._new(await parsed(owner.wanted), owner, parameters)
         return EventStream(stream, self.streams, number, gap, self._settings.ping, self._metrics)
 
     async def _new(self, wanted: Filter, owner: Owner, parameters: dict[str, str]) -> Stream:
@@ -179,12 +180,14 @@ def _parameters(request: Request) -> dict[str, str]:
 def _queue(text: str | None) -> int:
     if text is None:
         return QUEUE
-    if not text.isdecimal() or not 1 <= int(text) <= LONGEST_QUEUE:
-        raise InvalidRequest(f"from 1 to {LONGEST_QUEUE:,}, not {text}", "queue")
-    return int(text)
+    number = read_number(text)
+    if number is None or not 1 <= number <= LONGEST_QUEUE:
+        raise InvalidRequest(f"from 1 to {LONGEST_QUEUE:,}, not {text[:50]}", "queue")
+    return number
 
 
 def _position(text: str) -> tuple[str, int]:
     """The stream and the number of an id. One that is none of ours is of a stream that is not known."""
     id, _, number = text.rpartition(".")
-    return (id, int(number)) if id and number.isdecimal() and len(number) < 20 else (text, 0)
+    found = read_number(number)
+    return (id, found) if id and found is not None else (text, 0)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
@@ -17,17 +17,18 @@ from vestnik.client.bus import Bus
 from vestnik.client.notifications import Gap
 from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, InvalidRequest, InvalidSetting, NotAccepted, Unreachable, VestnikError
+from vestnik.gateway.admission import Caller
 from vestnik.gateway.answers import answer
-from vestnik.gateway.bodies import read_as, read_body, read_replay, read_token
+from vestnik.gateway.bodies import read_as, read_body, read_replay
+from vestnik.gateway.decoding import decoded, parsed
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.handshake import permitted_rate
 from vestnik.gateway.hooks import Hook, HookFile
 from vestnik.gateway.metrics import Metrics
 from vestnik.gateway.pushing import Push
-from vestnik.gateway.sessions import Connect, Sessions
+from vestnik.gateway.sessions import Connect
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sinks import read_sink
-from vestnik.model.filters import Filter
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger("vestnik")
@@ -36,6 +37,11 @@ QUEUE = 1000
 WRITTEN_EVERY = 5.0
 """Seconds after which it is written down how far hooks have come."""
 RETRY: Final = 1.0
+LONGEST_TOKEN: Final = 4096
+UNSENDABLE: Final = (
+    f"it is sent as Authorization: Bearer TOKEN, so it has 1 to {LONGEST_TOKEN:,} printable ASCII characters,"
+    " and no space at either end"
+)
 RESTARTED: Final = "the gateway was restarted; what came meanwhile follows if the broker has it, some of it again"
 RESTARTED_MIDWAY: Final = f"{RESTARTED}; what was to be replayed may not have come in full"
 
@@ -58,13 +64,18 @@ class Webhooks:
     """All of them. Only who shows the token with which one was made sees it."""
 
     def __init__(
-        self, connect: Connect, sessions: Sessions, encoder: Encoder, metrics: Metrics, settings: GatewaySettings
+        self,
+        connect: Connect,
+        encoder: Encoder,
+        metrics: Metrics,
+        settings: GatewaySettings,
+        say: Callable[[str], None],
     ) -> None:
         self._connect = connect
-        self._sessions = sessions
         self._encoder = encoder
         self._metrics = metrics
         self._settings = settings
+        self._say = say
         self._file = HookFile(settings.hooks)
         self._running: dict[str, _Running] = {}
         self._opening = 0
@@ -72,17 +83,17 @@ class Webhooks:
 
     # --- requests ---
 
-    async def post(self, request: Request) -> Response:
-        owner = read_token(request.headers)
-        wanted = read_as(Wanted, await read_body(request, self._settings.largest))
-        if wanted.token is not None and not (wanted.token.isascii() and wanted.token.isprintable()):
-            raise InvalidRequest("is written in ASCII", "token")
+    async def post(self, request: Request, caller: Caller) -> Response:
+        body = await read_body(request, self._settings.largest)
+        wanted = await decoded(len(body), lambda: read_as(Wanted, body))
+        if wanted.token is not None and not is_sendable(wanted.token):
+            raise InvalidRequest(UNSENDABLE, "token")
         most = self._settings.webhooks
         if len(self._hooks()) + self._opening >= most:
             raise InvalidRequest(f"there are {most:,} webhooks, and no more at a time", status=503)
         self._opening += 1
         try:
-            push = await self._begin(wanted, owner)
+            push = await self._begin(wanted, caller.token)
         finally:
             self._opening -= 1
         try:
@@ -92,30 +103,23 @@ class Webhooks:
             raise InvalidRequest(f"it could not be stored: {error.strerror}", status=503) from None
         return answer(_shown(push), 201, {"location": f"/subscriptions/{push.hook.id}"})
 
-    async def get_all(self, request: Request) -> Response:
-        owner = await self._owner(request)
-        return answer([_shown(one.push) for one in self._running.values() if one.push.hook.owner == owner])
+    async def get_all(self, _: Request, caller: Caller) -> Response:
+        return answer([_shown(one.push) for one in self._running.values() if one.push.hook.owner == caller.token])
 
-    async def get(self, request: Request) -> Response:
-        return answer(_shown((await self._own(request)).push))
+    async def get(self, request: Request, caller: Caller) -> Response:
+        return answer(_shown(self._own(request, caller).push))
 
-    async def delete(self, request: Request) -> Response:
-        running = await self._own(request)
+    async def delete(self, request: Request, caller: Caller) -> Response:
+        running = self._own(request, caller)
         del self._running[running.push.hook.id]
         await _stop(running)
         await self._write()
         return Response(status_code=204)
 
-    async def _owner(self, request: Request) -> str | None:
-        """The token that is shown, which the broker knows."""
-        owner = read_token(request.headers)
-        async with self._sessions.lent(owner):
-            return owner
-
-    async def _own(self, request: Request) -> _Running:
-        id, owner = request.path_params["id"], await self._owner(request)
+    def _own(self, request: Request, caller: Caller) -> _Running:
+        id = request.path_params["id"]
         running = self._running.get(id)
-        if running is None or running.push.hook.owner != owner:
+        if running is None or running.push.hook.owner != caller.token:
             raise InvalidRequest(f"there is no subscription {id}", "id", 404)
         return running
 
@@ -123,7 +127,6 @@ class Webhooks:
 
     async def _begin(self, wanted: Wanted, owner: str | None) -> Push:
         """Subscribe, then ask the sink: nobody is asked anything for who has no right to subscribe."""
-        Filter.parse(wanted.filter)
         sink = read_sink(wanted.sink, self._settings.sinks)
         replay = None if wanted.replay is None else read_replay(wanted.replay)
         hook = Hook(
@@ -137,7 +140,7 @@ class Webhooks:
         bus, subscription = await self._subscribed(hook, replay=replay)
         seen = dict(bus.begun(subscription))  # before anything has come
         try:
-            rate = await permitted_rate(sink)
+            rate = await permitted_rate(sink, self._say)
         except BaseException:
             await bus.close()
             raise
@@ -156,11 +159,12 @@ class Webhooks:
     async def _subscribed(
         self, hook: Hook, *, replay: Replay | None = None, seen: Mapping[str, int] | None = None
     ) -> tuple[Bus, Subscription]:
+        wanted = await parsed(hook.filter)
         bus = self._connect(hook.owner)
         try:
             async with asyncio.timeout(self._settings.patience):
                 await bus.__aenter__()
-                return bus, await bus.subscribe(hook.filter, queue=QUEUE, replay=replay, seen=seen)
+                return bus, await bus.subscribe(wanted, queue=QUEUE, replay=replay, seen=seen)
         except BaseException:
             await bus.close()
             raise
@@ -178,7 +182,7 @@ class Webhooks:
         try:
             sink = read_sink(hook.sink, self._settings.sinks)
         except InvalidRequest as error:
-            reason = f"{error.reason}; allow it, or take it out of {self._settings.hooks}"
+            reason = f"{error.reason}, or remove the web hook from {self._settings.hooks}"
             raise InvalidSetting("sink", reason) from None
         return Push(hook, sink, self._encoder, self._metrics)
 
@@ -241,6 +245,9 @@ class Webhooks:
 async def _pushed(push: Push, bus: Bus, subscription: Subscription, gap: Gap | None = None) -> None:
     try:
         await push.run(subscription, gap)
+    except Exception as error:
+        LOG.exception("the web hook %s is over", push.hook.id)
+        push.ended = f"something went wrong in the gateway: {type(error).__name__}"
     finally:
         await bus.close()
 
@@ -248,6 +255,11 @@ async def _pushed(push: Push, bus: Bus, subscription: Subscription, gap: Gap | N
 async def _stop(running: _Running) -> None:
     running.task.cancel()
     await asyncio.gather(running.task, return_exceptions=True)
+
+
+def is_sendable(token: str) -> bool:
+    """Return whether a sink can be shown the token in a header."""
+    return 0 < len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable() and token == token.strip()
 
 
 def _shown(push: Push) -> dict[str, object]:

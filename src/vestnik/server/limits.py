@@ -26,6 +26,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     are kept. It may see the last `replay` past events of each
     broker, and wait for `fetches` of them at a time. It may publish `publish_rate` events a second, any number unless
     that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
+
+    The gateway holds at most `http_connections`, and at most half as many as the process may have file descriptors. A
+    client of it has `http_header_seconds` to send the head of a request, or to say Hello over a WebSocket.
     """
 
     strangers: int = 256
@@ -42,6 +45,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fetches: int = 16
     publish_rate: int | None = None
     publish_burst: int | None = None
+    http_connections: int = 10_000
+    http_header_seconds: int = 10
 
     def __post_init__(self) -> None:
         for field in fields(self):
