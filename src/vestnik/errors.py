@@ -26,6 +26,7 @@ VestnikError
 │   ├── InvalidJournal       a file of a journal that cannot be read: which, and why
 │   ├── JournalLocked        a journal that somebody else has: which, and who
 │   ├── JournalFailed        a disk that refused: which file, what was tried, and why
+│   ├── TooManyOpenFiles     no descriptor is left to open a file of a journal: which; it passes
 │   └── MissingEvents        events of a journal that are not to be had: whose, the positions, and why
 ├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
 ├── NotStaged                what was to be published is not where it was staged: where, and why
@@ -308,6 +309,18 @@ class JournalFailed(JournalError):
         super().__init__(
             f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
             "what was committed before is kept"
+        )
+
+
+class TooManyOpenFiles(JournalError):
+    """The process has no descriptor left to open the file at `path`: `reason`. It passes, and nothing was changed."""
+
+    def __init__(self, path: str | PathLike[str], reason: str) -> None:
+        self.path = fspath(path)
+        self.reason = reason
+        super().__init__(
+            f"no descriptor is left to open {self.path}: {reason}; this passes when files or connections are closed: "
+            "lower limits.connections, or raise the limit of open files (ulimit -n, LimitNOFILE=)"
         )
 
 

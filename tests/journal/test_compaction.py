@@ -8,6 +8,7 @@ import pytest
 
 from journal.journals import SMALL, contents, entries, expected, files, filled, put, segments
 from vestnik.journal import Compacted, Journal, Record, Settings, cursor
+from vestnik.journal.directory import Directory
 from vestnik.journal.disk import Source
 
 
@@ -98,10 +99,10 @@ def test_a_file_that_is_rewritten_just_before_it_is_read(tmp_path: Path, monkeyp
     with filled(tmp_path, 60) as journal:
         journal.sync()
 
-        def late(path: Path) -> Source:
+        def late(path: Path, directory: Directory) -> Source:
             monkeypatch.undo()
             journal.compact(by_last_digit)
-            return Source(path)
+            return Source(path, directory)
 
         monkeypatch.setattr(cursor, "Source", late)
         reading = journal.read()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from vestnik.journal.disk import Source, create, sync_directory, write_all
+from vestnik.journal.directory import Directory
+from vestnik.journal.disk import Source, create, write_all
 from vestnik.journal.records import Record, encode_again
 from vestnik.journal.recovery import UNFINISHED
 from vestnik.journal.scan import Piece, pieces
@@ -82,8 +83,8 @@ def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted
     rewritten = Segment(path, new_mark(), segments[0].first, segments[0].first - 1, is_sparse=True)
     try:
         if (
-            not _is_due(segments, keep)
-            or not _copy(segments, rewritten, keep)
+            not _is_due(shelf.directory, segments, keep)
+            or not _copy(shelf.directory, segments, rewritten, keep)
             or not shelf.replace(segments, rewritten)
         ):
             return Compacted(0, 0, 0)
@@ -91,44 +92,46 @@ def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted
         return Compacted(0, 0, 0)
     finally:
         path.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    shelf.directory.sync()
     for segment in segments[1:]:
         segment.path.unlink()
     records, size = sum(one.count for one in segments), sum(one.size for one in segments)
     return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
 
 
-def _is_due(segments: Sequence[Segment], keep: Keep) -> bool:
+def _is_due(directory: Directory, segments: Sequence[Segment], keep: Keep) -> bool:
     if any(segment.is_damaged for segment in segments):
         return False
-    return len(segments) > 1 or not all(keep(record) for piece in _pieces(segments[0]) for record in piece.records)
+    if len(segments) > 1:
+        return True
+    return not all(keep(record) for piece in _pieces(directory, segments[0]) for record in piece.records)
 
 
-def _copy(segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
+def _copy(directory: Directory, segments: Sequence[Segment], to: Segment, keep: Keep) -> bool:
     """Write what is kept; whether there was all that should be."""
-    file = create(to.path, bytes(HEADER_SIZE))
+    file = create(directory, to.path, bytes(HEADER_SIZE))
     try:
         for segment in segments:
-            segment.is_damaged = _copy_one(segment, file, to, keep) < segment.count
+            segment.is_damaged = _copy_one(directory, segment, file, to, keep) < segment.count
         to.last = segments[-1].last
         write_all(file, Header(to.mark, to.first, to.last, to.count).encode(), 0)
         os.fsync(file)
     finally:
-        os.close(file)
+        directory.close(file)
     return not any(segment.is_damaged for segment in segments)
 
 
-def _copy_one(segment: Segment, file: int, to: Segment, keep: Keep) -> int:
+def _copy_one(directory: Directory, segment: Segment, file: int, to: Segment, keep: Keep) -> int:
     """How many records there were."""
     number = 0
-    for piece in _pieces(segment):
+    for piece in _pieces(directory, segment):
         number += len(piece.records)
         _append(file, to, [record for record in piece.records if keep(record)])
     return number
 
 
-def _pieces(segment: Segment) -> Iterator[Piece]:
-    with Source(segment.path) as source:
+def _pieces(directory: Directory, segment: Segment) -> Iterator[Piece]:
+    with Source(segment.path, directory) as source:
         yield from pieces(source, segment.mark, HEADER_SIZE, segment.size)
 
 

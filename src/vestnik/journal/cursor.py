@@ -78,7 +78,7 @@ class Cursor:
     def _piece(self, segment: Segment) -> Piece | None:
         """The next records in the file; None where there are no more. Without a file, all is skipped."""
         try:
-            with Source(segment.path) as source:
+            with Source(segment.path, self._shelf.directory) as source:
                 return next(pieces(source, segment.mark, self._at, segment.size), None)
         except FileNotFoundError:
             return Piece(segment.size, segment.size, segment.size, [])

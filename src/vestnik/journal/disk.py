@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vestnik.errors import JournalFailed
+from vestnik.journal.directory import Directory, descriptors
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
@@ -29,13 +30,13 @@ def sync_directory(path: Path) -> None:
         os.close(file)
 
 
-def create(path: Path, content: bytes) -> int:
+def create(directory: Directory, path: Path, content: bytes) -> int:
     """A new file that begins with `content`, open for writing."""
-    file = os.open(path, CREATE, 0o600)
+    file = directory.open(path, CREATE)
     try:
         write_all(file, content, 0)
     except OSError:
-        os.close(file)
+        directory.close(file)
         raise
     return file
 
@@ -58,17 +59,28 @@ def write_all(file: int, data: bytes, at: int) -> None:
 
 
 class Source:
-    """A file that is read; where the disk refuses, JournalFailed says which file."""
+    """A file that is read; where the disk refuses, JournalFailed says which file.
 
-    def __init__(self, path: Path) -> None:
+    With a `directory`, its reserve of descriptors serves to open it. TooManyOpenFiles where there is none left.
+    """
+
+    def __init__(self, path: Path, directory: Directory | None = None) -> None:
         self.path = path
-        self._file = os.open(path, os.O_RDONLY)
+        self._directory = directory
+        if directory is not None:
+            self._file = directory.open(path, os.O_RDONLY)
+        else:
+            with descriptors(path):
+                self._file = os.open(path, os.O_RDONLY)
 
     def __enter__(self) -> Source:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        if self._directory is not None:
+            self._directory.close(self._file)
+        else:
+            os.close(self._file)
 
     @property
     def size(self) -> int:

@@ -7,8 +7,10 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
+from vestnik.errors import TooManyOpenFiles
 from vestnik.journal.compaction import Compacted, Key, compact, newest
 from vestnik.journal.cursor import FOREVER, Cursor
+from vestnik.journal.directory import Directory
 from vestnik.journal.disk import make_directory
 from vestnik.journal.lock import Lock
 from vestnik.journal.records import Entry, Record, encode
@@ -29,7 +31,8 @@ class Journal:
     appends; any may sync, and any may read.
 
     A write or sync that fails is the end of writing: JournalFailed then and ever after, and only what is committed can
-    be read.
+    be read. A process with too many open files is no failure: the journal keeps descriptors in reserve, a segment
+    for which there is none is begun later, and TooManyOpenFiles passes.
     """
 
     def __init__(self, directory: Path, settings: Settings, lock: Lock) -> None:
@@ -39,11 +42,16 @@ class Journal:
         self.last = self.committed = found.next - 1
         self._directory = directory
         self._lock = lock
-        self._shelf = Shelf(found.segments)
-        self._writer = Writer(directory, settings)
+        self._files = Directory(directory)
+        self._shelf = Shelf(self._files, found.segments)
+        self._writer = Writer(self._files, settings)
         self._syncing = Mutex()
         self._dropped: Dropped | None = None
-        self._start()
+        try:
+            self._start()
+        except BaseException:
+            self._files.release()
+            raise
 
     @classmethod
     def open(cls, directory: str | PathLike[str], settings: Settings | None = None) -> Journal:
@@ -96,8 +104,8 @@ class Journal:
             self._writer.check()
             if not entries:
                 return self.last
-            if is_full(self._shelf.growing, self.settings):
-                self._roll()
+            if is_full(self._shelf.growing, self.settings) and not self._rolls():
+                self._check_room()
             segment = self._shelf.growing
             data, last, began, latest = encode(entries, segment.mark, self.last + 1)
             self._writer.write(data)
@@ -116,12 +124,14 @@ class Journal:
             self.committed = position
             return position
 
-    def roll(self) -> None:
-        """Close the segment that grows, if there is anything in it, and begin another."""
+    def roll(self) -> bool:
+        """Close the segment that grows, if there is anything in it, and begin another.
+
+        False if that has to wait because the process has no descriptor left.
+        """
         with self._shelf.lock:
             self._writer.check()
-            if self._shelf.growing.count:
-                self._roll()
+            return not self._shelf.growing.count or self._rolls()
 
     def close(self) -> None:
         """Make durable what is not, if nothing has failed, and let the directory go."""
@@ -133,6 +143,7 @@ class Journal:
         finally:
             with self._syncing, self._shelf.lock:
                 self._writer.close()
+                self._files.release()
                 self._lock.release()
 
     # reading
@@ -164,7 +175,7 @@ class Journal:
         with self._shelf.lock:
             self._writer.check()
             if is_full(self._shelf.growing, self.settings, now):
-                self._roll()
+                self._rolls()
             self._drop(surplus(self._shelf.segments, self.settings, now))
             dropped, self._dropped = self._dropped, None
             return dropped
@@ -205,9 +216,20 @@ class Journal:
         self._writer.begin(segment, header)
         self._shelf.add(segment)
 
-    def _roll(self) -> None:
-        self._begin()
+    def _rolls(self) -> bool:
+        """Begin another segment; False if no descriptor is left for it, and the one that grows has to go on."""
+        try:
+            self._begin()
+        except TooManyOpenFiles:
+            return False
         self._drop(surplus(self._shelf.segments, self.settings))
+        return True
+
+    def _check_room(self) -> None:
+        """Raise TooManyOpenFiles if the segment that grows has twice its size, since no other could be begun."""
+        segment = self._shelf.growing
+        if segment.size >= 2 * self.settings.segment_size:
+            raise TooManyOpenFiles(self._directory / name_of(self.last + 1), "the process has too many open files")
 
     def _drop(self, number: int) -> None:
         """Drop so many segments, the oldest first: a crash leaves no hole."""

@@ -15,7 +15,7 @@ from vestnik.journal.records import Record
 from vestnik.journal.recovery import hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import CHUNK, Piece, pieces
-from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Segment, first_of
+from vestnik.journal.segments import HEADER_SIZE, Header, Segment, first_of, segments_in
 
 NEAR: Final = 1 << 20
 """Bytes that are read for nothing, at most, to find a position in a segment."""
@@ -74,7 +74,7 @@ class Observer:
                     yield stretch
 
     def _paths(self) -> list[Path]:
-        return sorted(self._directory.glob(f"{'[0-9]' * 20}{SUFFIX}"))
+        return segments_in(self._directory)
 
     def _segment_with(self, position: int) -> tuple[Path, int | None]:
         """The segment that has a position, or the first behind it; and with which position the next one begins."""

@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vestnik.journal.directory import names_in
 from vestnik.journal.disk import Source
 from vestnik.journal.records import LEAST
 from vestnik.journal.reports import Cut, Lost, Recovery
 from vestnik.journal.scan import Piece, pieces, used
-from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Run, Segment, first_of
+from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Run, Segment, first_of, segments_in
 
 UNFINISHED = ".new"
 SET_ASIDE = ".damaged"
@@ -36,9 +37,9 @@ def recover(directory: Path, fsync: bool) -> Found:
     another name; where other bytes are damaged, they stay, and every reader passes over them. What compaction had no
     time to remove goes: another segment stands for it.
     """
-    for path in directory.glob(f"*{SUFFIX}{UNFINISHED}"):
-        path.unlink()
-    paths = sorted(directory.glob(f"{'[0-9]' * 20}{SUFFIX}"))
+    for name in names_in(directory, f"{SUFFIX}{UNFINISHED}"):
+        (directory / name).unlink()
+    paths = segments_in(directory)
     found = Found(first_of(paths[0]) if paths else 1)
     for number, path in enumerate(paths, 1):
         if first_of(path) < found.next:

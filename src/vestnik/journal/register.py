@@ -103,7 +103,8 @@ class Register(MutableMapping[bytes, bytes]):
     def _tidy(self) -> None:
         """Write all anew where the changes have become many."""
         if self._written > max(LEAST_WRITTEN, 2 * self._needed):
-            self._journal.roll()
+            if not self._journal.roll():
+                return  # there is no descriptor for another segment; the next change tries again
             position, self._written = self._journal.last + 1, 0
             self._write([_entry(name, value) for name, value in self._values.items()])
             self._anew_at = position

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from vestnik.errors import InvalidJournal
+from vestnik.journal.directory import names_in
 
 MAGIC: Final = b"VESTNIKJ"
 VERSION: Final = 1
 LAYOUT: Final = Struct("<8sIIQQQ")
 HEADER_SIZE: Final = LAYOUT.size + 4
 SUFFIX: Final = ".segment"
+NAME: Final = re.compile(rf"[0-9]{{20}}{re.escape(SUFFIX)}")
 STRIDE: Final = 1 << 17
 """How many bytes lie between places that are remembered, at least."""
 
@@ -28,6 +31,12 @@ def name_of(first: int) -> str:
 
 def first_of(path: Path) -> int:
     return int(path.name.removesuffix(SUFFIX))
+
+
+def segments_in(directory: Path) -> list[Path]:
+    """Return the segment files in a directory, in order of position."""
+    names = [name for name in names_in(directory, SUFFIX) if NAME.fullmatch(name)]
+    return [directory / name for name in names]
 
 
 class Header(NamedTuple):

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from threading import Lock
 
+from vestnik.journal.directory import Directory
 from vestnik.journal.segments import Segment
 
 
@@ -16,7 +17,8 @@ class Shelf:
     the shelf still `holds` the segment by which it was read.
     """
 
-    def __init__(self, segments: Iterable[Segment]) -> None:
+    def __init__(self, directory: Directory, segments: Iterable[Segment]) -> None:
+        self.directory = directory
         self.lock = Lock()
         self.segments = tuple(segments)
 

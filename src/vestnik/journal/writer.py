@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vestnik.errors import JournalFailed
-from vestnik.journal.disk import create, reserve, sync_directory, write_all
+from vestnik.journal.directory import Directory
+from vestnik.journal.disk import create, reserve, write_all
 from vestnik.journal.segments import Header, Segment
 from vestnik.journal.settings import Settings
 
@@ -32,10 +33,10 @@ class Writer:
     """The file that grows, and those before it that are not durable yet.
 
     After a failed write or sync nobody knows what the disk has, and trying again may say that all is well when it is
-    not. So every later call fails, too.
+    not. So every later call fails, too. But that a file cannot be opened for want of a descriptor passes.
     """
 
-    def __init__(self, directory: Path, settings: Settings) -> None:
+    def __init__(self, directory: Directory, settings: Settings) -> None:
         self.failed: JournalFailed | None = None
         self.is_closed = False
         self._directory = directory
@@ -48,7 +49,7 @@ class Writer:
         if self.failed:
             raise JournalFailed(self.failed.path, self.failed.action, self.failed.reason)
         if self.is_closed:
-            raise ValueError(f"the journal in {self._directory} is closed")
+            raise ValueError(f"the journal in {self._directory.path} is closed")
 
     @contextmanager
     def failing(self, action: str, path: Path) -> Iterator[None]:
@@ -62,12 +63,12 @@ class Writer:
     def resume(self, segment: Segment) -> None:
         """Go on with a file that is there."""
         with self.failing("open", segment.path):
-            self._grow(segment, os.open(segment.path, os.O_RDWR))
+            self._grow(segment, self._directory.open(segment.path, os.O_RDWR))
 
     def begin(self, segment: Segment, header: Header) -> None:
-        """Go on with a new file."""
+        """Go on with a new file; TooManyOpenFiles, and all is as before, where it cannot be opened yet."""
         with self.failing("create", segment.path):
-            self._grow(segment, create(segment.path, header.encode()))
+            self._grow(segment, create(self._directory, segment.path, header.encode()))
         self._is_renamed = True
 
     def _grow(self, segment: Segment, file: int) -> None:
@@ -105,20 +106,20 @@ class Writer:
                 self._sync(pending)
         finally:
             for _, file in pending.files[:-1]:
-                os.close(file)
+                self._directory.close(file)
 
     def _sync(self, pending: Pending) -> None:
         for segment, file in pending.files:
             with self.failing("sync", segment.path):
                 os.fdatasync(file)
         if pending.is_renamed:
-            with self.failing("sync", self._directory):
-                sync_directory(self._directory)
+            with self.failing("sync", self._directory.path):
+                self._directory.sync()
 
     def close(self) -> None:
         self.is_closed = True
         for segment, file in self._files:
             with suppress(OSError):
                 os.ftruncate(file, segment.size)
-            os.close(file)
+            self._directory.close(file)
         self._files = []

@@ -135,7 +135,8 @@ class HistoryStore:
 
     def _write_anew(self, journal: Journal) -> None:
         """Most of the journal is of no use: write once more what is kept, and drop the rest."""
-        journal.roll()
+        if not journal.roll():
+            return  # the process has no descriptor left; the next event tries again
         behind = journal.last
         self._write([(KEPT, taken.time, pack(taken.event)) for taken in self._shelf.kept(time.time())])
         journal.sync()
