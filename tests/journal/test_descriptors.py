@@ -23,7 +23,7 @@ OPEN = os.open
 def no_descriptor_left() -> Iterator[list[int]]:
     """Every descriptor that the process may have is open; those that are listed were opened for that."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with open("/dev/null", "rb") as null:
+    with Path("/dev/null").open("rb") as null:
         taken = [os.dup(null.fileno())]
         resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 30, before[1]))
         try:
@@ -72,14 +72,13 @@ def test_a_segment_that_cannot_be_begun_yet_is_begun_later(
         with monkeypatch.context() as patch:
             patch.setattr(os, "open", refusing(error))
             appended = 3
+            while segments(tmp_path)[-1].stat().st_size < 2 * SMALL.segment_size:
+                journal.append([entry(appended := appended + 1)])
             with pytest.raises(TooManyOpenFiles, match=r"no descriptor .*ulimit -n") as caught:
-                while True:
-                    journal.append([entry(appended + 1)])
-                    appended += 1
+                journal.append([entry(appended + 1)])
             assert caught.value.path.startswith(str(tmp_path))
             assert journal.sync() == journal.committed == appended
             assert len(segments(tmp_path)) == number
-            assert segments(tmp_path)[-1].stat().st_size >= 2 * SMALL.segment_size
             assert not journal.roll()
         assert journal.append([entry(appended + 1)]) == appended + 1
         assert len(segments(tmp_path)) == number + 1
@@ -140,7 +139,7 @@ def test_a_register_is_written_anew_when_there_is_a_descriptor_again(
 
 def test_what_is_kept_in_reserve_comes_back_and_is_given_up_with_the_journal(tmp_path: Path) -> None:
     def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
+        return len(list(Path("/proc/self/fd").iterdir()))
 
     before = descriptors()
     journal = filled(tmp_path, 10, Settings(segment_size=200))

@@ -33,7 +33,7 @@ def names_in(path: Path, suffix: str) -> list[str]:
     """Return the sorted names in a directory that end with `suffix`; none if there is no such directory."""
     try:
         with descriptors(path):
-            return sorted(name for name in os.listdir(path) if name.endswith(suffix))
+            return sorted(one.name for one in path.iterdir() if one.name.endswith(suffix))
     except FileNotFoundError:
         return []
 
