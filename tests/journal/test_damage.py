@@ -13,6 +13,7 @@ from vestnik.errors import InvalidJournal
 from vestnik.journal import Cut, Entry, Journal, Settings, scan
 from vestnik.journal.records import encode
 from vestnik.journal.segments import HEADER_SIZE, LAYOUT, Header
+from vestnik.journal.watermark import FILE
 
 LAST = 10
 Damage = Callable[[bytes, int], bytes]
@@ -163,6 +164,7 @@ def test_a_segment_that_is_removed_under_an_open_journal_is_said_in_reading(
 
 def test_a_torn_tail_is_cut_off_and_reported_once(tmp_path: Path) -> None:
     filled(tmp_path, LAST).close()
+    (tmp_path / FILE).unlink()  # it says that the last record was not torn when the journal was closed
     path = segments(tmp_path)[-1]
     harm(path, truncated, path.stat().st_size - 3)
     size = len(encode([entry(LAST)], 1, 1).data) - 3
@@ -205,6 +207,7 @@ def test_a_segment_under_the_name_of_another_is_not_believed(tmp_path: Path) -> 
 
 def test_what_is_missing_is_said_again_after_more_was_appended(tmp_path: Path) -> None:
     filled(tmp_path, LAST).close()
+    (tmp_path / FILE).unlink()
     short, *others = segments(tmp_path)
     last, size = int(others[0].stem) - 1, len(encode([entry(int(others[0].stem) - 1)], 1, 1).data)
     put(tmp_path, {short.name: short.read_bytes()[:-size], others[0].name: b""})

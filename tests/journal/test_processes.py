@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_half_record(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the disk fail, and is not installed")
 def test_a_disk_that_fails_to_sync(tmp_path: Path) -> None:
-    inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=3+"]
+    inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=4+"]
     if subprocess.run([*inject, "true"], capture_output=True).returncode:
         pytest.skip("strace may not trace here")
     synced, committed, failure = end(python(FAIL_LATER, tmp_path / "journal", before=inject))

@@ -10,6 +10,7 @@ import pytest
 
 from journal.journals import contents, entries, expected, filled, segments
 from vestnik.journal import Journal, Settings
+from vestnik.journal.watermark import FILE
 
 SETTINGS = Settings(segment_size=200)
 
@@ -40,7 +41,7 @@ def test_every_file_that_grew_and_then_the_names(tmp_path: Path, synced: list[Pa
             journal.append(entries(number, number))
         assert synced == []
         journal.sync()
-        assert synced == [path for path in segments(tmp_path) if path >= before] + [tmp_path]
+        assert synced == [path for path in segments(tmp_path) if path >= before] + [tmp_path, tmp_path / FILE]
         synced.clear()
         journal.append(entries(20, 20))
         journal.sync()
@@ -64,7 +65,7 @@ def test_a_segment_that_was_closed_during_a_sync_is_synced_again(
         assert journal.sync() == 1
         synced.clear()
         assert journal.sync() == 4
-        assert synced == [growing, segments(tmp_path)[-1], tmp_path]
+        assert synced == [growing, segments(tmp_path)[-1], tmp_path, tmp_path / FILE]
 
 
 def test_a_closed_segment_gives_back_the_room_that_it_did_not_use(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ def test_rows_of_pages(tmp_path: Path) -> None:
 
 def test_what_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
     write(tmp_path, events(10))
+    (tmp_path / "journal" / "watermark").unlink()  # it says that all is written
     path = segment(tmp_path)
     content = path.read_bytes()
     for size in (len(content) - 1, len(content) - 30, len(content) - len(content) // 10):
@@ -204,6 +205,33 @@ def test_what_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
         taken, unread = whole(journal)
         assert ids(taken) == list(range(1, journal.last() + 1)) and journal.last() < 10 and not unread
         assert path.stat().st_size == size, "nothing is cut off"
+
+
+def test_what_is_missing_at_either_end_is_told_by_a_folder_and_by_its_broker_alike(tmp_path: Path) -> None:
+    for name, harm in (("end", lambda path: path.unlink()), ("start", lambda path: damage(path, 9))):
+        folder = tmp_path / name
+        write(folder, events(40), segment_size=600)
+        path = segment(folder, -1 if name == "end" else 0)
+        gone = (int(path.stem), 40 if name == "end" else int(segment(folder, 1).stem) - 1)
+        harm(path)
+        kept = [n for n in range(1, 41) if not gone[0] <= n <= gone[1]]
+        for _ in range(2):
+            taken, unread = whole(open_journal(folder))
+            assert [(one.first, one.last, one.dropped) for one in unread] == [(*gone, False)]
+            assert ids(taken) == kept
+
+            async def ask(folder: Path = folder) -> tuple[list[Taken], list[Unread], int]:
+                async with broker("b", data=folder) as b:
+                    return await asyncio.to_thread(lambda: with_last(open_journal(url(b))))
+
+            taken, unread, last = asyncio.run(ask())
+            assert [(one.first, one.last, one.dropped) for one in unread] == [(*gone, False)]
+            assert ids(taken) == kept and last == 40
+
+
+def with_last(journal: Journal) -> tuple[list[Taken], list[Unread], int]:
+    with journal:
+        return (*whole(journal), journal.last())
 
 
 def test_a_segment_that_others_follow_and_that_ends_too_early_has_lost_something(tmp_path: Path) -> None:

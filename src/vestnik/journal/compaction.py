@@ -55,10 +55,11 @@ def _neighbours(segments: Sequence[Segment], settings: Settings) -> Iterator[lis
     """Those that lie side by side, were rewritten, and together still make no more than one segment."""
     group: list[Segment] = []
     for segment in segments:
-        if not segment.is_sparse or not _fit([*group, segment], settings):
+        may_join = segment.is_sparse and not segment.is_damaged
+        if not may_join or not _fit([*group, segment], settings):
             yield group
             group = []
-        if segment.is_sparse:
+        if may_join:
             group.append(segment)
     yield group
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from vestnik.journal.disk import Source
 from vestnik.journal.records import Record
-from vestnik.journal.recovery import hole
+from vestnik.journal.recovery import end_missing, hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import Piece, pieces
 from vestnik.journal.segments import Segment
@@ -98,9 +98,8 @@ class Cursor:
 
     def _leave(self, segment: Segment, piece: Piece | None, last: int) -> None:
         """There is no more in `segment`: what should be, is lost."""
-        if piece or not segment.is_sparse:
-            reason = f"the end of {segment.path.name} is missing or damaged"
-            self._note(Lost(self._seen + 1, min(segment.last, last), reason))
+        if piece or segment.is_short or not segment.is_sparse:
+            self._note(Lost(self._seen + 1, min(segment.last, last), end_missing(segment.path)))
         self._seen = segment.last
 
     def _note(self, lost: Lost) -> None:

@@ -20,6 +20,7 @@ from vestnik.journal.retention import is_full, surplus
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
+from vestnik.journal.watermark import Watermark, WatermarkFile
 from vestnik.journal.writer import Writer
 
 
@@ -48,6 +49,7 @@ class Journal:
         self._syncing = Mutex()
         self._dropped: Dropped | None = None
         try:
+            self._watermark = WatermarkFile(self._files)
             self._start()
         except BaseException:
             self._files.release()
@@ -119,10 +121,11 @@ class Journal:
         with self._syncing:
             with self._shelf.lock:
                 self._writer.check()
-                position, pending = self.last, self._writer.take_pending()
+                mark, pending = Watermark(self.first, self.last), self._writer.take_pending()
             self._writer.commit(pending)
-            self.committed = position
-            return position
+            self.committed = mark.last
+            self._watermark.write(mark, sync=pending.is_renamed and self.settings.fsync)
+            return mark.last
 
     def roll(self) -> bool:
         """Close the segment that grows, if there is anything in it, and begin another.
@@ -143,6 +146,7 @@ class Journal:
         finally:
             with self._syncing, self._shelf.lock:
                 self._writer.close()
+                self._watermark.close()
                 self._files.release()
                 self._lock.release()
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from vestnik.errors import InvalidJournal, JournalFailed
+from vestnik.errors import JournalFailed
 from vestnik.journal.cursor import FOREVER
 from vestnik.journal.disk import Source, sync_directory
 from vestnik.journal.records import Record
-from vestnik.journal.recovery import hole
+from vestnik.journal.recovery import end_missing, hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import CHUNK, Piece, pieces
 from vestnik.journal.segments import HEADER_SIZE, Header, Segment, first_of, segments_in
+from vestnik.journal.watermark import watermark_in
 
 NEAR: Final = 1 << 20
 """Bytes that are read for nothing, at most, to find a position in a segment."""
@@ -45,25 +46,30 @@ class Observer:
     def first(self) -> int:
         """The first position that was not dropped; the one that comes next where there is none."""
         paths = self._paths()
-        return first_of(paths[0]) if paths else 1
+        return first_of(paths[0]) if paths else watermark_in(self._directory).first
 
     def last(self) -> int:
-        """The last position that is durable; 0 where there is none."""
+        """The last position that is durable, or was and is lost; 0 where there is none."""
+        reached = watermark_in(self._directory).last  # before the segments, which have all of that if nothing is lost
         while paths := self._paths():
             try:
                 last = _last_of(paths[-1])
                 self._sync(paths)
-                return last
+                return max(last, reached)
             except FileNotFoundError:  # dropped or rewritten meanwhile
                 continue
-        return 0
+        return reached
 
     def read(self, after: int, upto: int | None = None) -> Iterator[Stretch]:
         """What is behind position `after`, and up to `upto` or to what is the last now."""
         last = self.last()
         upto = last if upto is None else min(upto, last)
         while after < upto:
-            path, following = self._segment_with(after + 1)
+            paths = self._paths()
+            if not paths:
+                yield Stretch(upto, [], _lost(after, upto, "their segments are missing"))
+                return
+            path, following = _segment_with(paths, after + 1)
             try:
                 source = Source(path)
             except FileNotFoundError:
@@ -76,14 +82,6 @@ class Observer:
     def _paths(self) -> list[Path]:
         return segments_in(self._directory)
 
-    def _segment_with(self, position: int) -> tuple[Path, int | None]:
-        """The segment that has a position, or the first behind it; and with which position the next one begins."""
-        paths = self._paths()
-        if not paths:
-            raise InvalidJournal(self._directory, "has no segments any more")
-        at = max(bisect_right(paths, position, key=first_of) - 1, 0)
-        return paths[at], first_of(paths[at + 1]) if at + 1 < len(paths) else None
-
     def _sync(self, paths: list[Path]) -> None:
         for path in paths:
             if path.name not in self._durable:
@@ -95,6 +93,12 @@ class Observer:
             if error.errno not in READ_ONLY:
                 raise JournalFailed(self._directory, "sync", str(error)) from error
         self._durable = {path.name for path in paths[:-1]}
+
+
+def _segment_with(paths: list[Path], position: int) -> tuple[Path, int | None]:
+    """The segment that has a position, or the first behind it; and with which position the next one begins."""
+    at = max(bisect_right(paths, position, key=first_of) - 1, 0)
+    return paths[at], first_of(paths[at + 1]) if at + 1 < len(paths) else None
 
 
 def _sync(source: Source) -> None:
@@ -129,14 +133,15 @@ def _stretches(source: Source, following: int | None, after: int, upto: int) -> 
         reason = f"the header of {path.name} is damaged"
         yield Stretch(max(seen, end), [], [*lost, *_lost(seen, end, reason)])
         return
-    segment, is_torn = Segment.new(path, header), False
-    for piece in _whole(source, header.mark, seen):
+    segment, is_torn, count = Segment.new(path, header), False, 0
+    for piece in _whole(source, header.mark, 0 if segment.is_sparse else seen):  # all of it, to count what it kept
         if seen >= upto:
             break
         if not piece.records:
             is_torn = True
             break
         records = piece.records
+        count += len(records)
         if piece.skipped:
             lost += _clipped(hole(segment, seen, piece), upto)
         if not seen < records[0].position <= records[-1].position <= upto:
@@ -145,9 +150,9 @@ def _stretches(source: Source, following: int | None, after: int, upto: int) -> 
         if records or lost:
             yield Stretch(seen, records, lost)
             lost = []
-    if not is_torn:  # what was rewritten need not have all
+    if not is_torn and (count >= header.kept or seen >= upto):  # what was rewritten need not have all
         seen = max(seen, min(header.last, upto))
-    lost += _lost(seen, end, f"the end of {path.name} is missing or damaged")
+    lost += _lost(seen, end, end_missing(path))
     yield Stretch(max(seen, end), [], lost)
 
 
@@ -172,7 +177,7 @@ def _whole(source: Source, mark: int, position: int) -> Iterator[Piece]:
 
 def _near(source: Source, mark: int, position: int) -> int:
     """A byte from which on all records are found whose positions are not before `position`."""
-    low, high = HEADER_SIZE, source.size
+    low, high = HEADER_SIZE, source.size if position > 0 else 0
     while high - low > NEAR:
         middle = (low + high) // 2
         piece = next(pieces(source, mark, middle, min(middle + CHUNK, high)), None)

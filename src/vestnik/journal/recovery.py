@@ -11,7 +11,19 @@ from vestnik.journal.disk import Source
 from vestnik.journal.records import LEAST
 from vestnik.journal.reports import Cut, Lost, Recovery
 from vestnik.journal.scan import Piece, pieces, used
-from vestnik.journal.segments import HEADER_SIZE, SUFFIX, Header, Run, Segment, first_of, segments_in
+from vestnik.journal.segments import (
+    HEADER_SIZE,
+    LOST,
+    SUFFIX,
+    Header,
+    Run,
+    Segment,
+    first_of,
+    name_of,
+    new_mark,
+    segments_in,
+)
+from vestnik.journal.watermark import watermark_in
 
 UNFINISHED = ".new"
 SET_ASIDE = ".damaged"
@@ -35,19 +47,51 @@ def recover(directory: Path, fsync: bool) -> Found:
 
     An unfinished write at the end of the last one is cut off. A segment whose header is damaged is set aside under
     another name; where other bytes are damaged, they stay, and every reader passes over them. What compaction had no
-    time to remove goes: another segment stands for it.
+    time to remove goes: another segment stands for it. If the journal ends before its watermark, the rest is lost.
     """
     for name in names_in(directory, f"{SUFFIX}{UNFINISHED}"):
         (directory / name).unlink()
+    reached = watermark_in(directory)
     paths = segments_in(directory)
-    found = Found(first_of(paths[0]) if paths else 1)
+    found = Found(first_of(paths[0]) if paths else reached.first)
     for number, path in enumerate(paths, 1):
         if first_of(path) < found.next:
             path.unlink()
             continue
         _expect(found, first_of(path))
         _take(found, path, first_of(paths[number]) if number < len(paths) else None, fsync)
+    if found.next <= reached.last:
+        _miss(found, directory, reached.last + 1, "the end of the journal is missing, by its watermark")
     return found
+
+
+def _miss(found: Found, directory: Path, end: int, reason: str) -> None:
+    """What is before position `end` is lost. Between segments this shows; before all others, a hole keeps the place."""
+    found.lost.append(Lost(found.next, end - 1, reason))
+    if not found.segments:
+        found.segments.append(_hole(directory, found.next, end - 1))
+    found.next = end
+
+
+def _hole(directory: Path, first: int, last: int) -> Segment:
+    """Write a segment that stands for positions that were lost."""
+    header = Header(new_mark(), first, last, LOST)
+    path = directory / name_of(first)
+    unfinished = path.with_name(path.name + UNFINISHED)
+    with unfinished.open("xb") as file:
+        file.write(header.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+    hole = Segment.new(path, header)
+    hole.last, hole.latest = last, _modified(path)
+    hole.is_short = hole.is_damaged = True
+    return hole
+
+
+def _modified(path: Path) -> int:
+    """The time in microseconds from which on a hole is kept as records are."""
+    return path.stat().st_mtime_ns // 1000
 
 
 def _expect(found: Found, first: int) -> None:
@@ -86,11 +130,10 @@ def _set_aside(found: Found, path: Path, size: int, following: int | None) -> No
     if end > found.next:
         aside = path.with_name(path.name + SET_ASIDE)
         path.rename(aside)
-        found.lost.append(Lost(found.next, end - 1, f"the header was damaged; the file is now {aside.name}"))
+        _miss(found, path.parent, end, f"the header was damaged; the file is now {aside.name}")
     else:
         path.unlink()
         found.cut = Cut(path.name, size, found.next - 1) if size else found.cut
-    found.next = end
 
 
 def _fill(segment: Segment, source: Source, size: int, lost: list[Lost]) -> int:
@@ -113,6 +156,10 @@ def hole(segment: Segment, after: int, piece: Piece) -> list[Lost]:
     return [Lost(first, last, reason)] if first <= last else []
 
 
+def end_missing(path: Path) -> str:
+    return f"the end of {path.name} is missing or damaged"
+
+
 def _run(piece: Piece) -> Run:
     records = piece.records
     latest = max(record.time for record in records)
@@ -123,7 +170,9 @@ def _close(found: Found, segment: Segment, header: Header, last: int) -> None:
     """A segment that is followed by others must have all records up to position `last`, or as many as it says."""
     is_short = segment.count < header.kept if segment.is_sparse else segment.last < last
     if is_short and segment.last < last:
-        segment.is_damaged = True
-        found.lost.append(Lost(segment.last + 1, last, f"the end of {segment.path.name} is missing or damaged"))
+        segment.is_short = segment.is_damaged = True
+        found.lost.append(Lost(segment.last + 1, last, end_missing(segment.path)))
+    if header.kept == LOST:
+        segment.latest = _modified(segment.path)
     segment.last = last
     found.next = last + 1

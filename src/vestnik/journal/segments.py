@@ -39,11 +39,17 @@ def segments_in(directory: Path) -> list[Path]:
     return [directory / name for name in names]
 
 
+LOST: Final = (1 << 64) - 1
+"""How many records a segment says it kept that has none, and stands for what was lost."""
+
+
 class Header(NamedTuple):
     """What a segment says of itself: the mark of its records, and the first position.
 
     A segment that was rewritten also says the last position that it stands for, and how many records it kept; in others
-    all positions are there, and these are 0. Magic, version and checksum are where they are in every version.
+    all positions are there, and these are 0. If it kept LOST, it is a hole: a file without records, which keeps the
+    place of what was lost before anything that can be read. Magic, version and checksum are where they are in every
+    version.
     """
 
     mark: int
@@ -98,6 +104,7 @@ class Segment:
     """What is known of a segment: its records take the bytes from `HEADER_SIZE` to `size`.
 
     It stands for the positions `first` to `last`; where it `is_sparse`, it was rewritten and need not have them all.
+    If it `is_short`, records are missing behind those that it has.
     """
 
     path: Path
@@ -109,6 +116,7 @@ class Segment:
     began: int = 0
     latest: int = -1 << 63
     is_sparse: bool = False
+    is_short: bool = False
     is_damaged: bool = False
     places: list[Place] = field(default_factory=list)
 
