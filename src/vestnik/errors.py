@@ -19,6 +19,7 @@ VestnikError
 ├── TurnedAway               a broker did not let somebody in, or sent it away: the code, and why
 ├── Disconnected             there is no connection to a broker: what could not be done
 ├── NotAccepted              a broker refused what it was asked for: what, and why
+├── OutcomeUnknown           a broker cannot tell whether it has stored what was published: what, and why
 ├── InvalidRequest           what came over HTTP and cannot be used: why, and where in it
 ├── InvalidFrame             bytes from another process that are no message: why
 ├── InvalidScenario          a scenario that cannot be simulated: what is wrong, and where in it
@@ -250,6 +251,29 @@ class NotAccepted(VestnikError):
         super().__init__(f"{what} was refused: {reason}")
 
 
+class OutcomeUnknown(VestnikError):
+    """The disk of a broker failed while it stored `what`, for `reason`: after a restart it may be there, or not.
+
+    Of several events, `unknown` are those of which this is so, and `refused` those that are surely not stored.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        reason: str,
+        unknown: tuple[RefusedEvent, ...] = (),
+        refused: tuple[RefusedEvent, ...] = (),
+    ) -> None:
+        self.what = what
+        self.reason = reason
+        self.unknown = unknown
+        self.refused = refused
+        super().__init__(
+            f"nobody knows whether {what} was stored: {reason}; publish it again, with the same source and id, when "
+            "the broker was started again: what it has, it takes no second time"
+        )
+
+
 class InvalidRequest(VestnikError):
     """What came over HTTP cannot be used: `reason`, at `where` in it (empty for the whole). `status` answers it."""
 
@@ -300,12 +324,16 @@ class JournalLocked(JournalError):
 
 
 class JournalFailed(JournalError):
-    """The disk refused to `action` the file at `path`: `reason`. What was committed before is kept."""
+    """The disk refused to `action` the file at `path`: `reason`. What was committed before is kept.
 
-    def __init__(self, path: str | PathLike[str], action: str, reason: str) -> None:
+    If something `is_left` of what was to be written, it may be read after the next opening.
+    """
+
+    def __init__(self, path: str | PathLike[str], action: str, reason: str, *, is_left: bool = False) -> None:
         self.path = fspath(path)
         self.action = action
         self.reason = reason
+        self.is_left = is_left
         super().__init__(
             f"could not {action} {self.path}: {reason}; make room or repair the disk, then start again: "
             "what was committed before is kept"

@@ -132,7 +132,7 @@ def test_a_publication_gets_its_stream_is_stored_and_forwarded_where_it_is_wante
     assert isinstance(append, Append)
     (event,) = append.events
     assert (event.stream, event.seq, append.client) == (("b", "nyse"), 1, "p")
-    again = Append("p", (), request=2)
+    again = Append("p", (), request=2, repeats=True)
     assert world.tell("p", Publish((quote(5),), request=2)) == [again], "it is answered when the first is stored"
     assert world.tell("b", Appended(append)) == [Send("u", Forward((event,))), Send("p", Stored(1)), Wake(1.0)]
     assert world.tell("b", Appended(again)) == [Send("p", Stored(2))]
@@ -152,7 +152,7 @@ def test_a_broker_that_begins_anew_goes_on_where_it_was() -> None:
 def test_another_event_of_a_known_source_and_id_is_refused() -> None:
     world = World()
     (append, again) = [world.tell("p", Publish((event,), request=1))[0] for event in (quote(5), quote(5))]
-    assert isinstance(append, Append) and again == Append("p", (), 1), "it is the same, and known"
+    assert isinstance(append, Append) and again == Append("p", (), 1, repeats=True), "it is the same, and known"
     another = Append("p", (), 2, (Refusal("q", intake.ANOTHER, "nyse"),))
     assert world.tell("p", Publish((quote(6),), request=2)) == [another]
     assert World(stored=[append]).tell("p", Publish((quote(6),), request=2)) == [another], "and in its next life"
@@ -164,7 +164,10 @@ def test_what_waits_for_the_same_event_is_refused_with_it() -> None:
     broker = BrokerCore("b", Router(make_strategy("covering")))
     appends = [broker.handle(Publish((quote(5),), request=request), "c", 0.0)[0] for request in (1, 2)]
     answers = [broker.handle(NotAppended(append, "full"), "b", 0.0) for append in appends if isinstance(append, Append)]
-    assert answers == [[Send("c", Stored(1, (Refusal("q", "full", "nyse"),)))], [Send("c", Refused(2, "full"))]]
+    assert answers == [
+        [Send("c", Stored(1, (Refusal("q", "full", "nyse"),)))],
+        [Send("c", Refused(2, "full", unknown=True))],
+    ]
 
 
 def test_a_batch_is_one_message_and_the_urgent_come_first() -> None:

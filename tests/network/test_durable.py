@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, taken, until
-from vestnik.errors import JournalLocked, NotAccepted
+from vestnik.errors import JournalLocked, NotAccepted, OutcomeUnknown
 from vestnik.server.store import JournalStore
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Stored
@@ -25,9 +25,9 @@ VESTNIK = Path(sys.executable).with_name("vestnik")
 
 
 @contextmanager
-def process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`vestnik serve`, and where it listens."""
-    command = [str(VESTNIK), "serve", "--name", "b", *arguments]
+def process(*arguments: str, before: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`vestnik serve`, under the command `before`, and where it listens."""
+    command = [*before, str(VESTNIK), "serve", "--name", "b", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
         assert running.stderr is not None
         try:
@@ -136,7 +136,7 @@ async def test_a_disk_that_fails_loses_nothing_that_was_acknowledged(
             raise OSError(5, "Input/output error")
 
         monkeypatch.setattr(os, "fdatasync", fail)
-        with pytest.raises(NotAccepted, match="Input/output error"):
+        with pytest.raises(OutcomeUnknown, match="Input/output error"):
             await bus.publish(quote(2, id="again"))
         monkeypatch.undo()
         with pytest.raises(NotAccepted):

@@ -36,7 +36,7 @@ def passing(number: int) -> Event:
 async def put(store: JournalStore, *events: Event) -> None:
     """Store, and wait for it."""
     answers: list[str] = []
-    store.append(Append("c", events, 1), lambda what, failure: answers.append(failure))
+    store.append(Append("c", events, 1), lambda what, failure, *_: answers.append(failure))
     await until(lambda: bool(answers))
     assert answers == [""]
 
@@ -165,7 +165,7 @@ async def test_what_could_not_be_stored_is_not_held(tmp_path: Path, monkeypatch:
         return write(journal, entries)
 
     monkeypatch.setattr(Journal, "append", append)
-    store.append(Append("c", (held("refused"),), 1), lambda what, failure: answers.append(failure))
+    store.append(Append("c", (held("refused"),), 1), lambda what, failure, *_: answers.append(failure))
     await store.close()
     assert "the disk is full" in answers[0]
     assert await reopened(tmp_path) == []

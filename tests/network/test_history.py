@@ -143,7 +143,7 @@ async def test_the_journal_of_a_history_does_not_grow_for_ever(tmp_path: Path) -
     assert store._journal is not None and store._journal.last - store._journal.first < 2 * SPARE
     await store.close()
     again = HistoryStore(bounds, tmp_path)
-    assert [event.data["price"] for _, event in again.taken()] == [2 * SPARE - 3, 2 * SPARE - 2, 2 * SPARE - 1]
+    assert [event.data["price"] for _, event in again.taken([])] == [2 * SPARE - 3, 2 * SPARE - 2, 2 * SPARE - 1]
     answers: list[Any] = []
     again.recall(Recall(1, (Filter.all(),), Replay(all=True)), answers.append)
     assert [taken.event.data["price"] for part in answers for taken in part.taken] == [1997, 1998, 1999]
@@ -159,6 +159,6 @@ async def test_what_is_no_event_in_the_journal_of_a_history_is_left_out(
         journal.append([(KEPT, 1, pack(quote(1))), (KEPT, 2, b"no event"), (KEPT, 3, pack(quote(3)))])
         journal.sync()
     store = HistoryStore(Bounds(), tmp_path)
-    assert [event.data["price"] for _, event in store.taken()] == [1, 3]
+    assert [event.data["price"] for _, event in store.taken([])] == [1, 3]
     assert "position 2 cannot be read: it holds no event" in caplog.text
     await store.close()

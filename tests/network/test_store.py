@@ -24,7 +24,7 @@ async def test_an_effect_that_nobody_waits_for_comes_after_its_cause(tmp_path: P
         (0, event("effect", "e", causes=(("a", "cause"),))),
         (0, event("x", "f")),
     ):
-        store.append(Append("c", (one,), request), lambda what, failure: done.append(what.events[0].id))
+        store.append(Append("c", (one,), request), lambda what, *_: done.append(what.events[0].id))
     await until(lambda: len(done) == 3)
     await store.close()
     assert done == ["x", "cause", "effect"]
@@ -34,7 +34,7 @@ async def test_a_position_is_told_when_all_up_to_it_was_handed_back(tmp_path: Pa
     store = JournalStore(tmp_path / "journal")
     done: list[Append] = []
     batch = Append("c", tuple([event(str(seq), seq=seq) for seq in range(1, 6)]), 1)
-    store.append(batch, lambda what, failure: done.append(what))
+    store.append(batch, lambda what, *_: done.append(what))
     store._journal.sync()
     assert not done and store.position == 0
     await until(lambda: bool(done))

@@ -62,7 +62,7 @@ class Sighting(NamedTuple):
     taken: bool
     onward: tuple[NodeId, ...] = ()
     notified: tuple[tuple[NodeId, tuple[tuple[int, int], ...]], ...] = ()
-    fate: str = ""  # dropped, refused or held
+    fate: str = ""  # dropped, refused, held, or unknown if it may be stored
     reason: str = ""
 
 
@@ -220,8 +220,8 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
                 r for effect in effects if isinstance(effect, Append) for r in effect.refused if (r.source, r.id) == key
             ]
             return seen._replace(fate="refused", reason=refused[0].reason) if refused else seen._replace(fate="taken")
-        case NotAppended(what, reason):
-            return seen._replace(sender=what.client, fate="refused", reason=reason)
+        case NotAppended(what, reason, unknown):
+            return seen._replace(sender=what.client, fate="unknown" if unknown else "refused", reason=reason)
         case Appended(what):
             seen = seen._replace(sender=what.client, fate="held" if event.seq is None else "")
         case Forward() | Addressed(body=Forward()):

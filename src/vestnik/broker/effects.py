@@ -26,13 +26,15 @@ class Append(Struct, frozen=True):
     """Store events that a local client published, after all that came before. It comes back as `Appended`.
 
     What has no seq yet is not to go further before its time. There may be no events, where it is only asked whether
-    earlier ones are stored. `request` and `refused` are for the answer to the client.
+    earlier ones are stored. `request` and `refused` are for the answer to the client. A request that `repeats` events
+    which were taken before waits until these are stored, too.
     """
 
     client: NodeId
     events: tuple[Event, ...]
     request: int = 0
     refused: tuple[Refusal, ...] = ()
+    repeats: bool = False
 
 
 class Read(Struct, frozen=True):
@@ -163,10 +165,11 @@ class Consulted(Message, frozen=True):
 
 
 class NotAppended(Message, frozen=True):
-    """This could not be stored."""
+    """This could not be stored. If it is `unknown`, it may be there in the next life."""
 
     what: Append
     reason: str
+    unknown: bool = False
 
 
 class Appended(Message, frozen=True):

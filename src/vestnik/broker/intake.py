@@ -52,7 +52,8 @@ class Intake:
             taken = [event if id(event) in waiting else acceptance.stamped(event) for event in fit]
         else:
             taken = acceptance.stamp(fit)
-        append = Append(client, tuple(taken), message.request, tuple(refused))
+        repeats = len(fresh) + len(others) < len(message.events)
+        append = Append(client, tuple(taken), message.request, tuple(refused), repeats)
         return [append] if taken or refused or message.request else []
 
     def _judged(
@@ -91,20 +92,21 @@ class Intake:
         return going, effects
 
     def not_appended(self, message: NotAppended, now: float) -> list[Effect]:
-        """What could not be stored was not published, and may be tried again; but what was held is held on.
+        """Refuse what could not be stored, which may be published again; but what was held is held on.
 
-        Where nothing new was in a request, what it waited for was not stored either.
+        What may have been stored is not forgotten. A request that repeats events waited for them, too, of which nobody
+        knows by now whether they are stored.
         """
-        what = message.what
-        if what.request and not what.events and not what.refused:
-            return [Send(what.client, Refused(what.request, message.reason))]
+        what, unknown = message.what, message.unknown
         held = self._released.pop((what.events[0].source, what.events[0].id), None) if what.events else None
         if held is not None:
             heapq.heappush(self._held, (now + RETRY_AFTER, next(self._holding), what.client, held))
             return [Wake(now + RETRY_AFTER)]
-        for event in what.events:
+        for event in what.events if not unknown else ():
             self._acceptance.forget(event)
-        refused = [Refusal(event.id, message.reason, event.source) for event in what.events]
+        if what.request and what.repeats:
+            return [Send(what.client, Refused(what.request, message.reason, unknown=True))]
+        refused = [Refusal(event.id, message.reason, event.source, unknown) for event in what.events]
         return [Send(what.client, Stored(what.request, (*what.refused, *refused)))]
 
     def tick(self, now: float) -> list[Effect]:

@@ -106,7 +106,7 @@ class Recorder:
                 yield from self._advertised(Source(sender, name), now)
             case Appended(Append(client, events)):
                 yield from [Published(now, client, event) for event in events if event.seq is not None]
-            case NotAppended(Append(client, events), reason):
+            case NotAppended(Append(client, events), reason, False):
                 yield from [Rejected(now, client, event, reason) for event in events]
         for effect in effects:
             yield from self._performed(message, effect, now)

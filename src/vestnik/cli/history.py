@@ -81,12 +81,14 @@ async def _offline(data: Path) -> dict[str, Any]:
     except JournalLocked as error:
         raise Refused(f"{data} is in use by {error.holder}: ask that broker, with --url") from None
     try:
-        return history(store.taken())
+        return history(store.taken)
     finally:
         await store.close()
 
 
 def _print(found: dict[str, Any]) -> None:
+    for lost in found.get("lost", ()):
+        click.echo(f"vestnik: {lost}", err=True)
     if not found["events"]:
         click.echo("nothing is stored")
         return

@@ -18,20 +18,23 @@ from vestnik.cli.inputs import Refused, opened, parsed
 from vestnik.cli.lines import Batch, batches
 from vestnik.cli.loops import run
 from vestnik.client.bus import Bus
-from vestnik.errors import InvalidEvent, NotAccepted
+from vestnik.errors import InvalidEvent, NotAccepted, OutcomeUnknown
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.strict_json import read_json
 from vestnik.wire.pages import packed_to_publish
 
 SOME_NOT = 1
+UNKNOWN = 3
 LIKE_FILES = (".json", ".jsonl", ".ndjson")
 LINES_AHEAD = 4
 """Batches of lines that are read before they are published."""
 
 
 @click.command(
-    "pub", epilog="Exit codes: 0 all events are stored; 1 some lines hold none, or some were refused; 2 wrong input."
+    "pub",
+    epilog="Exit codes: 0 all events are stored; 1 some lines hold none, or some were refused; 2 wrong input; "
+    "3 the broker cannot tell whether some are stored.",
 )
 @click.argument("type", required=False)
 @click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
@@ -108,26 +111,26 @@ async def _publish(given: list[Event] | None, url: str | None, name: str | None,
         if offered is not None:
             await bus.advertise(offered)
         if given is not None:
-            return 0 if await _send(bus, given) else SOME_NOT
+            return await _send(bus, given)
         with opened("-"):
             file = open(0, "rb", closefd=False)  # noqa: SIM115  # a read that waits holds its lock
             return await _publish_lines(bus, file)
 
 
 async def _publish_lines(bus: Bus, file: BufferedIOBase) -> int:
-    faults, all_taken, published = Faults("-"), True, 0
+    faults, code, published = Faults("-"), 0, 0
     arrived: asyncio.Queue[Batch | None] = asyncio.Queue(LINES_AHEAD)
     reading = threading.Thread(target=_read, args=(file, arrived, asyncio.get_running_loop()), daemon=True)
     reading.start()
     while (batch := await arrived.get()) is not None:
         events = _fitting(*read_events(batch.lines, faults), faults)
         if events:
-            all_taken = await _send(bus, events) and all_taken
+            code = max(code, await _send(bus, events))
             published += len(events)
     if faults.count:
         others = "the others were published" if published else "there are no others"
         click.echo(f"vestnik: {faults.summary()}; {others}", err=True)
-    return 0 if all_taken and not faults.count else SOME_NOT
+    return max(code, SOME_NOT) if faults.count else code
 
 
 def _fitting(numbers: list[int], events: list[Event], faults: Faults) -> list[Event]:
@@ -150,11 +153,11 @@ def _read(file: BufferedIOBase, arrived: asyncio.Queue[Batch | None], loop: asyn
         asyncio.run_coroutine_threadsafe(arrived.put(None), loop).result()
 
 
-async def _send(bus: Bus, events: list[Event]) -> bool:
-    """Whether all were taken."""
+async def _send(bus: Bus, events: list[Event]) -> int:
+    """The exit code of what was published."""
     try:
         await bus.publish_many(events)
-    except NotAccepted as error:
+    except (NotAccepted, OutcomeUnknown) as error:
         click.echo(f"vestnik: {error}", err=True)
-        return False
-    return True
+        return UNKNOWN if isinstance(error, OutcomeUnknown) else SOME_NOT
+    return 0

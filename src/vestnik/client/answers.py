@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from vestnik.client.batches import not_accepted, refused_event
+from vestnik.client.batches import failure_of
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.session.acts import Act, Done, Found, Told
 from vestnik.session.requests import Subject, subject_of
@@ -63,7 +63,7 @@ class Answers:
                 if answer is not None and not answer.done():
                     answer.set_result(act)
                 elif answer is None and refused:
-                    LOG.warning("%s", not_accepted(tuple(map(refused_event, refused)), "the"))
+                    LOG.warning("%s", failure_of(refused, "the"))
 
     def end(self, error: VestnikError) -> None:
         """There will be none any more."""

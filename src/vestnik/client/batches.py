@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from vestnik.errors import NotAccepted, RefusedEvent
+from vestnik.errors import NotAccepted, OutcomeUnknown, RefusedEvent
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW
@@ -49,20 +49,26 @@ class Batch:
         return True
 
     async def accepted(self, *events: Event) -> None:
-        """Wait until the broker has stored some of these events; NotAccepted where it refuses them."""
+        """Wait until the broker has stored some of these events; NotAccepted where it refuses them.
+
+        OutcomeUnknown where it cannot tell.
+        """
         if not self.answer.done():
             waiter: asyncio.Future[None] = self._loop.create_future()
             self._waiters.append(waiter)
             await waiter
         done = self.answer.result()
-        if done.reason:
+        if done.reason and not done.unknown:
             raise NotAccepted("publication", done.reason)
-        if not done.refused:
+        refusals = done.refused
+        if done.unknown:
+            refusals = tuple([Refusal(event.id, done.reason, event.source, unknown=True) for event in events])
+        if not refusals:
             return
         pairs = {(event.source, event.id) for event in events}
-        refused = tuple([refused_event(one) for one in done.refused if (one.source, one.id) in pairs])
-        if refused:
-            raise not_accepted(refused, len(events))
+        concerned = [one for one in refusals if (one.source, one.id) in pairs]
+        if concerned:
+            raise failure_of(concerned, len(events))
 
     def _wake(self, _: object) -> None:
         for waiter in self._waiters:
@@ -70,16 +76,29 @@ class Batch:
                 waiter.set_result(None)
 
 
-def refused_event(refusal: Refusal) -> RefusedEvent:
-    return RefusedEvent(refusal.source, refusal.id, refusal.reason)
+def failure_of(refusals: Iterable[Refusal], count: int | str) -> NotAccepted | OutcomeUnknown:
+    """Return the error for `count` events of which some were refused, or may have been stored all the same."""
+    refused: list[RefusedEvent] = []
+    unknown: list[RefusedEvent] = []
+    for one in refusals:
+        (unknown if one.unknown else refused).append(RefusedEvent(one.source, one.id, one.reason))
+    return not_stored(tuple(refused), tuple(unknown), count)
 
 
-def not_accepted(refused: tuple[RefusedEvent, ...], count: int | str) -> NotAccepted:
-    """That of so many events some are refused; the text has the reasons of the first ten, `refused` has all."""
-    reasons = "; ".join(f"{id} of source {source}: {reason}" for source, id, reason in refused[:SHOWN])
-    if len(refused) > SHOWN:
-        reasons += f"; and {len(refused) - SHOWN:,} more"
-    return NotAccepted(f"{len(refused)} of {count} events", reasons, refused)
+def not_stored(
+    refused: tuple[RefusedEvent, ...], unknown: tuple[RefusedEvent, ...], count: int | str
+) -> NotAccepted | OutcomeUnknown:
+    """As `failure_of`, of events that were sorted already."""
+    if unknown:
+        return OutcomeUnknown(f"{len(unknown)} of {count} events", _reasons((*unknown, *refused)), unknown, refused)
+    return NotAccepted(f"{len(refused)} of {count} events", _reasons(refused), refused)
+
+
+def _reasons(events: Sequence[RefusedEvent]) -> str:
+    """Return the reasons of the first ten events, and the number of the others."""
+    told = [f"{id} of source {source}: {reason}" for source, id, reason in events[:SHOWN]]
+    more = len(events) - SHOWN
+    return "; ".join([*told, f"and {more:,} more"] if more > 0 else told)
 
 
 def batches_of(events: Iterable[Event]) -> list[Batch]:

@@ -9,9 +9,9 @@ from typing import Final
 
 from vestnik.client.answers import Answers, fail
 from vestnik.client.arguments import check_events
-from vestnik.client.batches import Batch, batches_of, not_accepted
+from vestnik.client.batches import Batch, batches_of, not_stored
 from vestnik.client.line import Line
-from vestnik.errors import NotAccepted, RefusedEvent, VestnikError
+from vestnik.errors import NotAccepted, OutcomeUnknown, RefusedEvent, VestnikError
 from vestnik.model.events import Event
 from vestnik.session.session import Session
 
@@ -52,13 +52,17 @@ class Publishing:
         answers = [batch.accepted(*batch.events) for batch in batches]
         outcomes = await asyncio.gather(*answers, return_exceptions=True)
         refused: list[RefusedEvent] = []
+        unknown: list[RefusedEvent] = []
         for outcome in outcomes:
-            if isinstance(outcome, NotAccepted) and outcome.refused:
+            if isinstance(outcome, OutcomeUnknown):
+                unknown += outcome.unknown
+                refused += outcome.refused
+            elif isinstance(outcome, NotAccepted) and outcome.refused:
                 refused += outcome.refused
             elif outcome is not None:
                 raise outcome
-        if refused:
-            raise not_accepted(tuple(refused), sum([len(batch.events) for batch in batches]))
+        if refused or unknown:
+            raise not_stored(tuple(refused), tuple(unknown), sum([len(batch.events) for batch in batches]))
 
     async def all_posted(self, events: Iterable[Event]) -> None:
         """Publish events in order; nobody says what becomes of them."""

@@ -15,10 +15,13 @@ from vestnik.errors import (
     InvalidEvent,
     InvalidRequest,
     NotAccepted,
+    OutcomeUnknown,
     TurnedAway,
     VestnikError,
 )
 
+UNKNOWN: Final = 500
+"""The status of a publication that may have been stored, or not. It is not 503, which says that nothing was done."""
 _STRANGER: Final = "token"
 """The word with which a broker turns away somebody that it does not know."""
 
@@ -43,6 +46,8 @@ def wrong(_: HTTPConnection, error: Exception) -> Response:
             return problem(400, str(error), "filter")
         case NotAccepted():
             return problem(403, error.reason)
+        case OutcomeUnknown():
+            return problem(UNKNOWN, str(error))
         case TurnedAway(code=code) if code == _STRANGER:
             return problem(401, error.reason, "authorization", {"www-authenticate": "Bearer"})
         case HTTPException():

@@ -24,13 +24,14 @@ TOLD: Final = 10
 
 
 class Refused(Struct, frozen=True, omit_defaults=True):
-    """The event at a place in the request, from 0, was not published."""
+    """The event at a place in the request, from 0, was not published; or it is `unknown` whether it was."""
 
     index: int
     reason: str
     id: str = ""
     source: str = ""
     where: str = ""
+    unknown: bool = False
 
 
 class Entries(NamedTuple):

@@ -85,6 +85,7 @@ DESCRIPTION: Final[dict[str, Any]] = {
                 "responses": {
                     "200": _says("The broker has all of them.", _ref("Outcome")),
                     "207": _says("The broker has those that are not refused.", _ref("Outcome")),
+                    "500": _says("The broker cannot tell whether some are stored, and has no other.", _ref("Outcome")),
                     **_wrong(400, 401, 403, 408, 413, 415, 503),
                 },
             },
@@ -179,7 +180,13 @@ DESCRIPTION: Final[dict[str, Any]] = {
                     "type": "array",
                     "maxItems": TOLD,
                     "items": _object(
-                        ["index", "reason"], index=_COUNT, reason=_TEXT, id=_TEXT, source=_TEXT, where=_TEXT
+                        ["index", "reason"],
+                        index=_COUNT,
+                        reason=_TEXT,
+                        id=_TEXT,
+                        source=_TEXT,
+                        where=_TEXT,
+                        unknown={"type": "boolean"},
                     ),
                 },
             ),

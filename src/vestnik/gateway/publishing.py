@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vestnik.client.bus import Bus
-from vestnik.errors import NotAccepted, RefusedEvent
+from vestnik.errors import NotAccepted, OutcomeUnknown, RefusedEvent
 from vestnik.gateway.admission import Caller
-from vestnik.gateway.answers import answer
+from vestnik.gateway.answers import UNKNOWN, answer
 from vestnik.gateway.bodies import read_body
 from vestnik.gateway.decoding import decoded
 from vestnik.gateway.http_events import TOLD, Entries, Refused, read_events
@@ -43,12 +43,21 @@ async def publish(bus: Bus, entries: Entries, *, durable: bool = True) -> Outcom
             await bus.publish_many([event for _, event in run], durable=durable)
         except NotAccepted as error:
             places = {(event.source, event.id): index for index, event in run}
-            whole = [RefusedEvent(*pair, error.reason) for pair in places]
-            found = error.refused or whole
-            refused += [Refused(places[source, id], reason, id, source) for source, id, reason in found]
+            whole = tuple([RefusedEvent(*pair, error.reason) for pair in places])
+            found = _refused(error.refused or whole, places)
+            refused += found
             published -= len(found)
-    refused.sort(key=lambda one: one.index)
+        except OutcomeUnknown as error:
+            places = {(event.source, event.id): index for index, event in run}
+            found = _refused(error.refused, places) + _refused(error.unknown, places, unknown=True)
+            refused += found
+            published -= len(found)
+    refused.sort(key=lambda one: (not one.unknown, one.index))  # what may be published all the same comes first
     return Outcome(published, tuple(refused[:TOLD]), entries.total - published)
+
+
+def _refused(events: tuple[RefusedEvent, ...], places: dict[Pair, int], *, unknown: bool = False) -> list[Refused]:
+    return [Refused(places[source, id], reason, id, source, unknown=unknown) for source, id, reason in events]
 
 
 def _runs(events: Iterable[tuple[int, Event]]) -> Iterator[list[tuple[int, Event]]]:
@@ -93,4 +102,6 @@ def _status(outcome: Outcome, entries: Entries) -> int:
         return 200
     if outcome.published:
         return PARTLY
+    if any(one.unknown for one in outcome.refused):
+        return UNKNOWN
     return 403 if entries.events else 400

@@ -100,6 +100,10 @@ class Journal:
 
     # writing
 
+    def check(self) -> None:
+        """Raise JournalFailed if something has failed before, so that nothing is written any more."""
+        self._writer.check()
+
     def append(self, entries: Sequence[Entry]) -> int:
         """Write the entries; they can be read at once, and are durable after a `sync`. Returns the last position."""
         with self._shelf.lock:

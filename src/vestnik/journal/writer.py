@@ -76,15 +76,24 @@ class Writer:
         self._files.append(Open(segment, file))
 
     def write(self, data: bytes) -> None:
-        """Write behind the last record; if this fails, there is nothing behind it if the disk allows that."""
+        """Write behind the last record. If this fails, it is undone if the disk allows that; else something is left."""
         segment, file = self._files[-1]
-        with self.failing("write", segment.path):
-            try:
-                write_all(file, data, segment.size)
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(file, segment.size)
-                raise
+        try:
+            write_all(file, data, segment.size)
+        except OSError as error:
+            is_left = not self._cut_off(file, segment.size)
+            self.failed = self.failed or JournalFailed(segment.path, "write", str(error), is_left=is_left)
+            raise self.failed from error
+
+    def _cut_off(self, file: int, size: int) -> bool:
+        """Cut a file off at `size`, for good; False if the disk refuses that."""
+        try:
+            os.ftruncate(file, size)
+            if self._settings.fsync:
+                os.fdatasync(file)
+        except OSError:
+            return False
+        return True
 
     def drop(self, path: Path) -> None:
         with self.failing("drop", path):

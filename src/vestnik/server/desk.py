@@ -5,7 +5,7 @@
 | status | | what there is to see at a glance |
 | clients | name | its clients, with their subscriptions and advertisements |
 | event | id, source, client, given | what became of an event here |
-| history | | what is stored: how much, from when to when, of which types |
+| history | | what is stored: how much, from when to when, of which types, and what is lost |
 | stored | id | the events of that id that are stored |
 | link.add, link.remove | address | make or end a link |
 """
@@ -43,7 +43,13 @@ class Links(Protocol):
 
 Timed: TypeAlias = Iterable[tuple[int, Event]]
 """Events that were stored, in order, each with the time at which that was, in microseconds."""
+Stored: TypeAlias = Callable[[list[str]], Timed]
+"""Gives all that is stored, and adds in words what of it is lost."""
 Answer: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+def nothing(_: list[str]) -> Timed:
+    return ()
 
 
 class Desk:
@@ -53,7 +59,7 @@ class Desk:
         self,
         core: BrokerCore,
         chronicle: Chronicle,
-        stored: Callable[[], Timed] = tuple,
+        stored: Stored = nothing,
         links: Links | None = None,
     ) -> None:
         self._core = core
@@ -86,10 +92,10 @@ class Desk:
         return inspection.event(self._core, self._chronicle, **about)
 
     async def _history(self, about: dict[str, Any]) -> Any:
-        return await asyncio.to_thread(lambda: history(self._taken()))
+        return await asyncio.to_thread(lambda: history(self._taken))
 
     async def _stored(self, about: dict[str, Any]) -> Any:
-        return await asyncio.to_thread(lambda: with_id(self._taken(), str(about["id"])))
+        return await asyncio.to_thread(lambda: with_id(self._taken([]), str(about["id"])))
 
     async def _link(self, about: dict[str, Any]) -> Any:
         return {"said": await self._linking().link(read_address(str(about["address"])))}
@@ -103,12 +109,13 @@ class Desk:
         return self._links
 
 
-def history(taken: Timed) -> dict[str, Any]:
-    """How many there are, from when to when they were stored, and how many of each type."""
+def history(stored: Stored) -> dict[str, Any]:
+    """How many there are, from when to when they were stored, how many of each type; and in words what is lost."""
+    lost: list[str] = []
     times: list[int] = []
     types: Counter[str] = Counter()
     sources: set[str] = set()
-    for at, event in taken:
+    for at, event in stored(lost):
         if event.seq is not None:
             times = [*times[:1], at]
             types[event.type] += 1
@@ -119,6 +126,7 @@ def history(taken: Timed) -> dict[str, Any]:
         "last": times[-1] if times else None,
         "sources": len(sources),
         "types": dict(types.most_common(MOST_TYPES)),
+        "lost": lost,
     }
 
 

@@ -32,6 +32,7 @@ from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.times import FOREVER
 from vestnik.server.desk import Desk
+from vestnik.server.store import Done
 from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
 from vestnik.wire.messages import Message, NodeId, Recall, Recalled
@@ -53,7 +54,7 @@ class Store(Protocol):
     def position(self) -> int:
         """All that was appended up to here will not be lost, and was answered."""
 
-    def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
+    def append(self, what: Append, done: Done) -> None:
         """Store, and call `done`, for each source in order; with the reason where it cannot be."""
 
     def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
@@ -167,11 +168,11 @@ class Engine:
         self.take(message, self._core.name)
         self._connections.flush()
 
-    def _stored(self, what: Append, failure: str) -> None:
+    def _stored(self, what: Append, failure: str, unknown: bool = False, /) -> None:
         if failure and failure != self._failure:
-            self._failure = failure
-            self._say(f"nothing more is stored, and publications are refused: {failure}")
-        self.do(NotAppended(what, failure) if failure else Appended(what))
+            self._say(f"publications are refused: {failure}")
+        self._failure = failure
+        self.do(NotAppended(what, failure, unknown) if failure else Appended(what))
 
     async def _consult(self, what: Consult) -> None:
         try:

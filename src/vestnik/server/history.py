@@ -108,14 +108,17 @@ class HistoryStore:
         self._last = 0
         self._journal = None if folder is None else Journal.open(folder)
         self._commit = None if self._journal is None else GroupCommit(self._journal)
+        self._lost: list[str] = []  # of what was kept in an earlier life
         if self._journal is not None and not self._journal.recovery.is_clean:
             LOG.warning("%s", self._journal.recovery)
+            self._lost += map(str, self._journal.recovery.lost)
         for record in self._journal.read() if self._journal is not None else ():
             if record.kind == KEPT:
                 try:
                     self._put(record.time, unpack(record.payload))
                 except UNREADABLE as error:
-                    LOG.warning("%s", Lost(record.position, record.position, f"it holds no event: {error}"))
+                    self._lost.append(str(Lost(record.position, record.position, f"it holds no event: {error}")))
+                    LOG.warning("%s", self._lost[-1])
 
     def keep(self, event: Event) -> None:
         """Something has come that is to be kept."""
@@ -150,14 +153,16 @@ class HistoryStore:
         is_past = what.after < 0 or what.upto > 0
         upto = what.upto or self._last
         kept = self._shelf.kept(time.time()) if is_past else []
-        for part in recollect(what, [taken for taken in kept if what.after < taken.position <= upto], upto):
+        found = [taken for taken in kept if what.after < taken.position <= upto]
+        for part in recollect(what, found, upto, lambda: "; ".join(self._lost) if is_past else ""):
             answer(part)
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         answer(unseen(what, "a history has no journal; ask the brokers that took the events"))
 
-    def taken(self) -> Iterator[tuple[int, Event]]:
-        """All events that are kept, with the times at which they came."""
+    def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
+        """All events that are kept, with the times at which they came; what its folder has `lost` is told."""
+        lost += self._lost
         for taken in self._shelf.kept(time.time()):
             yield taken.time, taken.event
 

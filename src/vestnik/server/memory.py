@@ -84,8 +84,8 @@ class MemoryStore:
             return "it was started again, and has no data folder: what it had taken and not sent, if any, is gone"
         return f"it has no data folder, and keeps the last {self._most:,} events only"
 
-    def taken(self) -> Iterator[tuple[int, Event]]:
-        """All events that are kept, with the times at which they came."""
+    def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
+        """All events that are kept, with the times at which they came. Nothing is `lost` of these."""
         for taken in self._taken(self._before, self.position):
             yield taken.time, taken.event
 

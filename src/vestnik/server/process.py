@@ -42,8 +42,8 @@ LOOK_EVERY: Final = 0.02
 class Past(Store, Protocol):
     """The store of a history."""
 
-    def taken(self) -> Iterable[tuple[int, Event]]:
-        """All events that it has, with the times at which they came."""
+    def taken(self, lost: list[str]) -> Iterable[tuple[int, Event]]:
+        """All events that it has, with the times at which they came; what is `lost` is told in words."""
 
 
 class Broker:

@@ -8,18 +8,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
-from vestnik.errors import JournalFailed, VestnikError
+from vestnik.errors import JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.journal.identity import identify
 from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
-from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.messages import UNBOUND, Recall, Recalled, Taken
 from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
@@ -30,8 +30,18 @@ COMMIT_WITHIN: Final = 1.0
 RECENT: Final = 100_000
 """Records in which a broker that begins anew looks for what may be published again."""
 
-Done: TypeAlias = Callable[[Append, str], None]
-"""Told what was stored, with an empty reason; or why it could not be."""
+OPEN_AGAIN_AFTER: Final = 0.1
+"""Seconds after which reading is tried again that failed because the process has too many open files."""
+
+Result = TypeVar("Result")
+
+
+class Done(Protocol):
+    """Told what was stored, without a failure; or why it could not be. If that is `unknown`, it may be on the disk."""
+
+    def __call__(self, what: Append, failure: str, unknown: bool = False, /) -> None: ...
+
+
 Answer: TypeAlias = Callable[[Recalled], None]
 """Told what is recalled, part by part."""
 
@@ -59,6 +69,7 @@ class JournalStore:
         self.recoveries = {folder: self._journal.recovery, folder.with_name("held"): self._held.recovery}
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
+        self._is_closing = False
         self._retaining: asyncio.TimerHandle | None = None
 
     @property
@@ -84,10 +95,12 @@ class JournalStore:
         for _, client, event in taken_of(self._journal.read(max(0, self._journal.last - RECENT)), self.unread):
             yield Append(client, (event,))
 
-    def taken(self) -> Iterator[tuple[int, Event]]:
-        """All events that are stored, with the times at which they were."""
-        for record, _, event in taken_of(self._journal.read(until=self._journal.last), []):
-            yield record.time, event
+    def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
+        """All events that are stored, with the times at which they were; what is `lost` is told at the end."""
+        stored = _Stored(self._journal, UNBOUND, self._journal.last)
+        for taken in stored:
+            yield taken.time, taken.event
+        lost += map(str, stored.missing())
 
     def append(self, what: Append, done: Done) -> None:
         sources = {event.source for event in what.events}
@@ -96,11 +109,17 @@ class JournalStore:
         waits = bool(what.request or released) or any(source in self._sources for source in before)
         last = self._journal.last
         try:
+            self._journal.check()
+        except JournalFailed as error:
+            done(what, str(error))
+            return
+        waiting = [event for event in what.events if event.seq is None]
+        try:
             self._held.hold(what)
             position = self._journal.append(_entries(what))
-        except JournalFailed as error:
-            self._held.drop([event for event in what.events if event.seq is None])
-            done(what, str(error))
+        except (JournalFailed, TooManyOpenFiles) as error:
+            self._held.drop(waiting)
+            done(what, str(error), bool(waiting) or (isinstance(error, JournalFailed) and error.is_left))
             return
         if not waits:
             done(what, "")
@@ -115,7 +134,7 @@ class JournalStore:
             if released and failure is None:
                 self._held.drop(released)
                 self._leaving.when_committed(self._held.last, lambda failure: None)
-            done(what, "" if failure is None else str(failure))
+            done(what, "" if failure is None else str(failure), failure is not None)
 
         self._commit.when_committed(position, committed)
 
@@ -133,7 +152,9 @@ class JournalStore:
 
     async def _show(self, what: Look, last: int, answer: Callable[[Seen], None]) -> None:
         try:
-            answer(await asyncio.to_thread(leaf_through, self._journal, what, last, self._identity))
+            answer(await self._reading(lambda: leaf_through(self._journal, what, last, self._identity)))
+        except TooManyOpenFiles:
+            return
         except (VestnikError, OSError) as error:
             answer(unseen(what, f"what it has stored cannot be read: {error}"))
 
@@ -147,11 +168,26 @@ class JournalStore:
 
     async def _answer(self, what: Recall, upto: int, answer: Answer) -> None:
         try:
-            found = await asyncio.to_thread(self._find, what, upto)
+            found = await self._reading(lambda: self._find(what, upto))
+        except TooManyOpenFiles:
+            return
         except (VestnikError, OSError) as error:
             found = [Recalled(what.number, (), upto, upto, f"what it has stored cannot be read: {error}")]
         for part in found:
             answer(part)
+
+    async def _reading(self, work: Callable[[], Result]) -> Result:
+        """Read in a thread. While the process has too many open files it is tried again: nothing is lost by that.
+
+        TooManyOpenFiles only if this ends; then nobody waits for an answer.
+        """
+        while True:
+            try:
+                return await asyncio.to_thread(work)
+            except TooManyOpenFiles:
+                if self._is_closing:
+                    raise
+                await asyncio.sleep(OPEN_AGAIN_AFTER)
 
     def _find(self, what: Recall, upto: int) -> list[Recalled]:
         stored = _Stored(self._journal, what.after, upto)
@@ -167,8 +203,12 @@ class JournalStore:
         self._retaining = asyncio.get_running_loop().call_later(RETAIN_EVERY, self._retain)
 
     async def _compact(self, path: spaces.Path) -> None:
-        with suppress(JournalFailed, OSError):  # a full disk leaves all as it was
+        try:
             await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
+        except TooManyOpenFiles:
+            self._compacted = 0  # the next look tries again
+        except (JournalFailed, OSError):
+            pass  # a full disk leaves all as it was
 
     def _commit_later(self) -> None:
         if self._later is None:
@@ -179,6 +219,7 @@ class JournalStore:
         self._commit.when_committed(self._journal.last, lambda failure: None)
 
     async def close(self) -> None:
+        self._is_closing = True
         for timer in (self._later, self._retaining):
             if timer is not None:
                 timer.cancel()
@@ -206,11 +247,13 @@ class _Stored:
             if event.seq is not None:
                 yield Taken(record.position, record.time, event)
 
+    def missing(self) -> list[Lost]:
+        """Return what was not there when it was read; without a position to begin with, not what was dropped."""
+        first = self._journal.first if self._after < 0 else 0
+        return [*[gap for gap in self._cursor.lost if gap.last >= first], *self._unread]
+
     def lost(self) -> str:
-        """What was not there when it was read."""
-        dropped = 1 if self._after < 0 else 0  # before what is kept there is always something
-        missing = [gap for gap in self._cursor.lost if gap.first > dropped]
-        return "; ".join(map(str, [*missing, *self._unread]))
+        return "; ".join(map(str, self.missing()))
 
 
 def taken_of(records: Iterable[Record], unread: list[Lost]) -> Iterator[tuple[Record, str, Event]]:

@@ -79,8 +79,8 @@ class LakeStore:
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         answer(unseen(what, "a history has no journal; ask the brokers that took the events"))
 
-    def taken(self) -> Iterator[tuple[int, Event]]:
-        """All events of the lake, with the times at which they were taken."""
+    def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
+        """All events of the lake, with the times at which they were taken. Nothing is `lost` of these."""
         for taken in replayed(self._lake, "TRUE", Replay(all=True)):
             yield taken.time, taken.event
 

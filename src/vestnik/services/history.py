@@ -91,7 +91,7 @@ class History:
     @property
     def events(self) -> list[Event]:
         """What is kept."""
-        return [event for _, event in self._store.taken()]
+        return [event for _, event in self._store.taken([])]
 
     def _take(self, notification: Notification) -> None:
         self._store.keep(notification.event)

@@ -89,6 +89,12 @@ class _Teller:
             if origin.passages or origin.broker in self._stored:
                 return None  # that was another, or the same again
             return Verdict("refused", f"{origin.broker} refused it to {last['sender']}: {last['reason']}")
+        if last["fate"] == "unknown":
+            said = f"could not tell {last['sender']} whether it was stored: {last['reason']}"
+            self.step(origin.broker, last["at"], said)
+            if origin.passages or origin.broker in self._stored:
+                return None
+            return Verdict("unknown", f"{origin.broker} {said}")
         if last["fate"] == "held":
             until = clock(last["not_before"] / 1e6)
             self.step(origin.broker, last["at"], f"took it from {last['sender']} and holds it until {until}")

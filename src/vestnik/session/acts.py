@@ -49,12 +49,13 @@ class Over(Struct, frozen=True):
 class Done(Struct, frozen=True):
     """Tell the application that the broker has done what it asked for, or refused it for a reason.
 
-    Of a publication, single events may be refused.
+    Of a publication, single events may be refused. If the whole is `unknown`, it may have been stored.
     """
 
     what: Request
     reason: str = ""
     refused: tuple[Refusal, ...] = ()
+    unknown: bool = False
 
 
 class Found(Struct, frozen=True):

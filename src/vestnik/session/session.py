@@ -242,8 +242,9 @@ class Session:
                 return [*self._inbox.forgotten(known, now), self._say_subscription(known, now)]
             case Accepted():
                 return self._accepted(message, now)
-            case Refused(request, reason):
-                return self._refused(request, reason)
+            case Refused(request, reason, unknown):
+                self._unanswered.answered(request)
+                return [*self._refused(request, reason, unknown=unknown), *self._publish_more(now)]
             case Fetched(request, events, lost, more):
                 return self._fetched(request, events, lost, more=more)
             case Report(request, data):
@@ -278,9 +279,9 @@ class Session:
                         self._renew_later(Errand("offer", name), lease, now)
         return [*acts, *done]
 
-    def _refused(self, number: int, reason: str) -> list[Act]:
+    def _refused(self, number: int, reason: str, *, unknown: bool) -> list[Act]:
         """What was there before stays as it was; what was not is not. What was, and is not renewed, is over."""
-        done = self._done(number, reason)
+        done = self._done(number, reason, unknown=unknown)
         over: list[Act] = []
         for act in done:
             match act.what:
@@ -307,10 +308,10 @@ class Session:
         del self._parts[request]
         return [Found(request, tuple(found), lost) for _ in self._done(request)]
 
-    def _done(self, number: int, reason: str = "") -> list[Done]:
+    def _done(self, number: int, reason: str = "", *, unknown: bool = False) -> list[Done]:
         self._agenda.drop(Errand("repeat", number))
         request = self._requests.close(number)
-        return [] if request is None else [Done(request, reason)]
+        return [] if request is None else [Done(request, reason, unknown=unknown)]
 
     # --- time ---
 

@@ -26,11 +26,15 @@ class Interest(Struct, frozen=True, array_like=True):
 
 
 class Refusal(Struct, frozen=True, array_like=True):
-    """Why an event was not taken. Of what could not be read, the source or the id may be empty."""
+    """Why an event was not taken. Of what could not be read, the source or the id may be empty.
+
+    If it is `unknown`, the event may have been stored all the same.
+    """
 
     id: str
     reason: str
     source: str = ""
+    unknown: bool = False
 
 
 class Message(Struct, frozen=True, array_like=True):
@@ -392,8 +396,11 @@ class Accepted(Message, frozen=True, tag=67):
 
 
 class Refused(Message, frozen=True, tag=68):
+    """The answer to a request that is not fulfilled. A publication that is `unknown` may have been stored."""
+
     request: int
     reason: str
+    unknown: bool = False
 
 
 class Fetched(Message, frozen=True, tag=71):
