@@ -1,0 +1,71 @@
+"""A broker that has no descriptor left goes on storing and reading, and takes clients again later. A real process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import vestnik
+from network.test_durable import process
+from network.worlds import broker, client, quote, until
+from vestnik import Event
+from vestnik.transport.addresses import read_address
+
+FEW = 64
+"""Descriptors of the broker's process."""
+LIMITED = ["sh", "-c", f'ulimit -n {FEW}; exec "$@"', "sh"]
+
+
+def large(number: int) -> Event:
+    return Event("t", {"n": number, "filling": "x" * 1_000_000}, source="s", id=str(number))
+
+
+async def test_publishing_goes_on_over_the_end_of_a_segment_without_a_descriptor(tmp_path: Path) -> None:
+    with (
+        process("--listen", "127.0.0.1:0", "--data", str(tmp_path), before=LIMITED) as (running, address),
+        ExitStack() as stack,
+    ):
+        async with vestnik.connect(address) as bus:
+            at = read_address(address)
+            for _ in range(FEW):
+                stack.enter_context(socket.create_connection((at.host, at.port)))
+            await until(lambda: len(list(Path(f"/proc/{running.pid}/fd").iterdir())) == FEW)
+            for number in range(40):
+                await bus.publish(large(number))
+            found = await bus.fetch("n >= 0", limit=None)
+            assert [event.data["n"] for event in found] == list(range(40))
+            assert (await bus.inspect("history"))["events"] == 40
+            assert len(list((tmp_path / "journal").glob("*.segment"))) > 2
+            stack.close()
+            async with vestnik.connect(address, timeout=30) as another:
+                await another.publish(large(40))
+
+
+async def test_what_cannot_be_read_yet_is_waited_for_and_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        await bus.publish_many([quote(n, source="s", id=str(n)) for n in range(10)])
+        refused = 0
+        opens = os.open
+
+        def refuse(*arguments: object, **options: object) -> int:
+            nonlocal refused
+            refused += 1
+            if refused > 6:
+                return opens(*arguments, **options)  # type: ignore[arg-type]
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        for ask in (lambda: bus.fetch("price >= 0"), lambda: bus.review()):
+            refused = 0
+            monkeypatch.setattr(os, "open", refuse)
+            found = await ask()
+            monkeypatch.undo()
+            events = found if isinstance(found, list) else found.page.positions
+            assert refused > 6 and len(events) == 10
+        assert "not all of the past" not in caplog.text
