@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestnik import Event
-from vestnik.broker import streams
+from vestnik.broker import sources, streams
 from vestnik.broker.streams import Acceptance
 
 keys = st.tuples(st.sampled_from("xy"), st.integers(0, 40))
@@ -34,7 +34,7 @@ def test_ids_are_forgotten_by_and_by() -> None:
     acceptance = Acceptance("b")
     first = [made("x", number) for number in range(streams.FEW + 1)]
     assert acceptance.sifted(first, answered=False) == (first, [])
-    for start in range(1_000, 1_000 + 2 * streams.IDS, 512):
+    for start in range(1_000, 1_000 + 2 * sources.IDS, 512):
         acceptance.sifted([made("x", start + number) for number in range(512)], answered=False)
     assert acceptance.sifted(first, answered=False) == (first, []), "so many have come since"
     assert acceptance.sifted(first, answered=False) == ([], [])

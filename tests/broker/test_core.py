@@ -496,14 +496,14 @@ def test_what_was_refused_is_not_known_by_its_content() -> None:
 
 
 def test_a_source_that_was_forgotten_goes_on_above_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.streams.STREAMS", 2)
+    monkeypatch.setattr("vestnik.broker.sources.STREAMS", 2)
     acceptance = Acceptance("b", 10)
 
     def seq(source: str) -> int | None:
         return acceptance.stamped(Event("t", {}, source=source)).seq
 
-    assert [seq(source) for source in "aaabcad"] == [10, 11, 12, 10, 10, 13, 13]
-    assert len(acceptance._last) == 2
+    assert [seq(source) for source in "aaabcad"] == [10, 11, 12, 10, 13, 13, 14]
+    assert len(acceptance._sources) == 2
 
 
 def test_what_is_remembered_of_a_stream_is_bounded() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from spark.brokers import published, running
-from vestnik.broker import streams
+from vestnik.broker import sources
 from vestnik.client.sync import SyncBus
 from vestnik.errors import InvalidEvent, NotAccepted, NotStaged, Unreachable
 from vestnik.lake.journals import open_journal
@@ -109,7 +109,7 @@ def test_the_broker_may_have_forgotten_the_ids(tmp_path: Path, url: str, monkeyp
         crash_at(patch, SyncBus, "publish_many", 2, after=True)
         with pytest.raises(Crash):
             settle(staged(how), how, 7)
-    many = 2 * streams.IDS + 1
+    many = 2 * sources.IDS + 1
     others = stage([rows(100, 100 + many)], how, "other", 0, 0)
     monkeypatch.setattr(publishing, "CHUNK", 10_000)
     settle([others], how, 0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeAlias, TypeVar
 
-from vestnik.model.envelope import Pair
+from vestnik.model.envelope import MEDIUM, Pair
 from vestnik.model.events import Event
 
 WINDOW = 1024
 """How far back in a stream, and in the ids of a source, a duplicate is recognised."""
-STREAMS = 100_000
-"""Of how many streams and sources at least this is remembered; at most of twice as many."""
+STREAMS = 10_000
+"""Streams that are remembered, those of the latest events; a subscriber and a broker keep up to twice as many."""
 
 _WHOLE_WINDOW = (1 << WINDOW) - 1
 _NOTHING = 0, 0
@@ -63,13 +63,31 @@ def was_seen(event: Event, seen: Seen) -> bool:
 
 
 class _Stream:
-    """What was seen of one stream; `latest` is the last seq of each priority, where somebody keeps it."""
+    """What was seen of one stream; `latest` is the last seq of each priority, where somebody keeps it.
 
-    __slots__ = ("bits", "last", "latest")
+    Nearly all events have the priority MEDIUM, so only the others need a dictionary.
+    """
+
+    __slots__ = ("_latest", "_others", "bits", "last")
 
     def __init__(self) -> None:
         self.last, self.bits = _NOTHING
-        self.latest: dict[int, int] = {}
+        self._latest = 0
+        self._others: dict[int, int] | None = None
+
+    def latest(self, priority: int) -> int:
+        """Return the last seq of a priority that was handed over; 0 if there was none."""
+        if priority == MEDIUM:
+            return self._latest
+        return 0 if self._others is None else self._others.get(priority, 0)
+
+    def hand(self, priority: int, seq: int) -> None:
+        """Note that an event was handed over, which may be the last of its priority."""
+        if priority != MEDIUM:
+            self._others = self._others or {}
+            self._others[priority] = max(seq, self._others.get(priority, 0))
+        elif seq > self._latest:
+            self._latest = seq
 
     def adds(self, seq: int) -> bool:
         """Whether an event is seen for the first time, and not hopelessly late; it is remembered."""
@@ -133,9 +151,7 @@ class Handed:
             return True
         stream = self._streams.of(broker, event.source)
         priority = event.priority
-        latest = stream.latest.get(priority, 0)
-        if (again and seq <= latest) or not stream.adds(seq):
+        if (again and seq <= stream.latest(priority)) or not stream.adds(seq):
             return False
-        if seq > latest:
-            stream.latest[priority] = seq
+        stream.hand(priority, seq)
         return True
