@@ -15,7 +15,7 @@ from network.worlds import broker, client, quote, taken, until
 from vestnik.broker.effects import Append
 from vestnik.errors import Disconnected, TurnedAway
 from vestnik.server.memory import MemoryStore
-from vestnik.server.store import Done
+from vestnik.server.store import WhenStored
 
 PRICES = [1, 2, 3, 4, 5]
 

@@ -18,7 +18,7 @@ From half of them on, a source that publishes more keeps WINDOW ids instead of I
 _NONE: Final[frozenset[str]] = frozenset()
 
 
-class Ids:
+class KnownIds:
     """The last ids of a source: those since there were enough of them, and those before."""
 
     __slots__ = ("new", "old")
@@ -38,15 +38,15 @@ class Ids:
         self.old = self.old - {id} or _NONE
 
 
-class Source:
+class KnownSource:
     """A source: its last seq, 0 if it has none yet; the ids of which it was answered, and the others."""
 
     __slots__ = ("answered", "last", "unanswered")
 
     def __init__(self) -> None:
         self.last = 0
-        self.answered: Ids | None = None
-        self.unanswered: Ids | None = None
+        self.answered: KnownIds | None = None
+        self.unanswered: KnownIds | None = None
 
     def __len__(self) -> int:
         """How many ids are remembered of it."""
@@ -61,11 +61,11 @@ class Source:
     def knows_none(self, ids: set[str]) -> bool:
         return all(known is None or known.isdisjoint(ids) for known in (self.answered, self.unanswered))
 
-    def ids(self, *, answered: bool) -> Ids:
+    def ids(self, *, answered: bool) -> KnownIds:
         """Return the ids of one kind, to be added to."""
         found = self.answered if answered else self.unanswered
         if found is None:
-            found = Ids()
+            found = KnownIds()
             if answered:
                 self.answered = found
             else:
@@ -73,7 +73,7 @@ class Source:
         return found
 
 
-class Sources:
+class KnownSources:
     """The sources that published last: STREAMS of them at most, with MOST_IDS ids at most.
 
     The one that has published nothing for longest is forgotten first. `forgotten` is the highest seq of all that were:
@@ -82,26 +82,26 @@ class Sources:
 
     def __init__(self, forgotten: int) -> None:
         self.forgotten = forgotten
-        self._known: OrderedDict[str, Source] = OrderedDict()
+        self._known: OrderedDict[str, KnownSource] = OrderedDict()
         self._ids = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, name: str) -> Source | None:
+    def get(self, name: str) -> KnownSource | None:
         return self._known.get(name)
 
-    def of(self, name: str) -> Source:
+    def of(self, name: str) -> KnownSource:
         """Return the source of this name, which publishes now."""
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = Source()
+            known = self._known[name] = KnownSource()
             self._bound()
         else:
             self._known.move_to_end(name)
         return known
 
-    def add(self, source: Source, id: str, *, answered: bool) -> None:
+    def add(self, source: KnownSource, id: str, *, answered: bool) -> None:
         """Remember an id that the source, the last that was asked for, has not published before."""
         kind = source.ids(answered=answered)
         if len(kind.new) >= WINDOW:
@@ -111,7 +111,7 @@ class Sources:
         if self._ids > MOST_IDS:
             self._bound()
 
-    def add_all(self, source: Source, ids: set[str], *, answered: bool) -> None:
+    def add_all(self, source: KnownSource, ids: set[str], *, answered: bool) -> None:
         """As `add`, for at most WINDOW at once."""
         kind = source.ids(answered=answered)
         self._make_room(kind, len(ids))
@@ -119,7 +119,7 @@ class Sources:
         self._ids += len(ids)
         self._bound()
 
-    def _make_room(self, kind: Ids, number: int) -> None:
+    def _make_room(self, kind: KnownIds, number: int) -> None:
         """Let a source forget its older ids if, with so many more, it has enough newer ones."""
         if len(kind.new) + number > (IDS if self._ids <= MOST_IDS // 2 else WINDOW):
             self._ids -= len(kind.old)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from vestnik.broker.sources import Sources
+from vestnik.broker.sources import KnownSources
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW, Recent
@@ -28,7 +28,7 @@ class Acceptance:
 
     def __init__(self, broker: str, first: int = 1) -> None:
         self._broker = broker
-        self._sources = Sources(first - 1)
+        self._sources = KnownSources(first - 1)
         self._contents: Recent[Pair, Event] = Recent(CONTENTS)
 
     def sifted(self, events: Sequence[Event], *, answered: bool = True) -> tuple[Sequence[Event], list[Event]]:

@@ -27,7 +27,7 @@ from vestnik.model.events import Event
 from vestnik.transport.addresses import Address, read_address
 
 FOUND = 10
-"""Stored events of one id that are given back."""
+"""StoredEvents events of one id that are given back."""
 MOST_TYPES = 100
 
 
@@ -43,7 +43,7 @@ class Links(Protocol):
 
 Timed: TypeAlias = Iterable[tuple[int, Event]]
 """Events that were stored, in order, each with the time at which that was, in microseconds."""
-Stored: TypeAlias = Callable[[list[str]], Timed]
+StoredEvents: TypeAlias = Callable[[list[str]], Timed]
 """Gives all that is stored, and adds in words what of it is lost."""
 Answer: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -59,7 +59,7 @@ class Desk:
         self,
         core: BrokerCore,
         chronicle: Chronicle,
-        stored: Stored = nothing,
+        stored: StoredEvents = nothing,
         links: Links | None = None,
     ) -> None:
         self._core = core
@@ -109,7 +109,7 @@ class Desk:
         return self._links
 
 
-def history(stored: Stored) -> dict[str, Any]:
+def history(stored: StoredEvents) -> dict[str, Any]:
     """How many there are, from when to when they were stored, how many of each type; and in words what is lost."""
     lost: list[str] = []
     times: list[int] = []

@@ -32,7 +32,7 @@ from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.model.times import FOREVER
 from vestnik.server.desk import Desk
-from vestnik.server.store import Done
+from vestnik.server.store import WhenStored
 from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
 from vestnik.wire.messages import Message, NodeId, Recall, Recalled
@@ -54,7 +54,7 @@ class Store(Protocol):
     def position(self) -> int:
         """All that was appended up to here will not be lost, and was answered."""
 
-    def append(self, what: Append, done: Done) -> None:
+    def append(self, what: Append, done: WhenStored) -> None:
         """Store, and call `done`, for each source in order; with the reason where it cannot be."""
 
     def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:

@@ -22,7 +22,7 @@ from vestnik.broker.effects import (
     LinkUp,
 )
 from vestnik.server.access import Access
-from vestnik.server.desk import Desk, Links, Stored, nothing
+from vestnik.server.desk import Desk, Links, StoredEvents, nothing
 from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
@@ -89,7 +89,7 @@ class BrokerHost:
         *,
         takes_clients: bool = True,
         trace: TraceFile | None = None,
-        stored: Stored = nothing,
+        stored: StoredEvents = nothing,
         links: Links | None = None,
         say: Callable[[str], None] = lambda _: None,
         door: Door | None = None,

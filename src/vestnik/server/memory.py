@@ -11,7 +11,7 @@ from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
 from vestnik.journal import Record
 from vestnik.model.events import Event
-from vestnik.server.store import Answer, Done
+from vestnik.server.store import Answer, WhenStored
 from vestnik.wire.leaves import Leaf
 from vestnik.wire.messages import Recall, Taken, Unread
 from vestnik.wire.packing import TAKEN, pack_all, pack_taken, unpack_all
@@ -44,7 +44,7 @@ class MemoryStore:
         self._batches: deque[_Batch] = deque()
         self._size = 0
 
-    def append(self, what: Append, done: Done) -> None:
+    def append(self, what: Append, done: WhenStored) -> None:
         events = what.events
         if any(event.seq is None for event in events):
             events = tuple([event for event in events if event.seq is not None])

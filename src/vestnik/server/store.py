@@ -36,7 +36,7 @@ OPEN_AGAIN_AFTER: Final = 0.1
 Result = TypeVar("Result")
 
 
-class Done(Protocol):
+class WhenStored(Protocol):
     """Told what was stored, without a failure; or why it could not be. If that is `unknown`, it may be on the disk."""
 
     def __call__(self, what: Append, failure: str, unknown: bool = False, /) -> None: ...
@@ -102,7 +102,7 @@ class JournalStore:
             yield taken.time, taken.event
         lost += map(str, stored.missing())
 
-    def append(self, what: Append, done: Done) -> None:
+    def append(self, what: Append, done: WhenStored) -> None:
         sources = {event.source for event in what.events}
         before = sources.union([source for event in what.events for source, _ in event.causes])
         released = self._held.released(what.events)
