@@ -124,7 +124,7 @@ async def test_a_consumer_that_is_killed_misses_nothing(tmp_path: Path) -> None:
 
 
 async def test_what_an_earlier_life_is_answered_is_no_answer_to_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    storing: list[tuple[Append, Done]] = []
+    storing: list[tuple[Append, WhenStored]] = []
     monkeypatch.setattr(MemoryStore, "append", lambda _, what, done: storing.append((what, done)))
     async with broker() as b:
         async with client(b, "desk") as c:
