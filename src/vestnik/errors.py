@@ -254,7 +254,7 @@ class NotAccepted(VestnikError):
 class OutcomeUnknown(VestnikError):
     """The disk of a broker failed while it stored `what`, for `reason`: after a restart it may be there, or not.
 
-    Of several events, `unknown` are those of which this is so, and `refused` those that are surely not stored.
+    `unknown` lists the events that may be stored, and `refused` those that are surely not.
     """
 
     def __init__(

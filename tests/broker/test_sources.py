@@ -1,4 +1,4 @@
-"""What a broker remembers of its sources is bounded, and what does the least harm is forgotten first."""
+"""A broker remembers a bounded part of its sources, and forgets first what does the least harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing at either end of a journal is told to every reader, in this life and in later ones."""
+"""Every reader is told what is missing at either end of a journal, in this life and in later ones."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LAST = 10
 
 
 def told(directory: Path, after: int = 0) -> tuple[dict[int, Entry], set[int]]:
-    """What an observer reads, and the positions that it says are missing."""
+    """Return what an observer reads, and the positions that it says are missing."""
     found = list(Observer(directory).read(after))
     records = {record.position: (record.kind, record.time, record.payload) for one in found for record in one.records}
     return records, missing([lost for one in found for lost in one.lost])
 
 
 def left_by_a_kill(journal: Journal, directory: Path, to: Path) -> Path:
-    """What the disk has of a journal whose process was killed now."""
+    """Copy the files of a journal as `kill -9` would leave them now."""
     shutil.copytree(directory, to)
     journal.close()
     return to
 
 
 def check(directory: Path, kept: set[int]) -> None:
-    """Of the positions 1 to LAST, readers have those that are `kept`, and are told that the others are missing."""
+    """Readers get the positions that are `kept`, and are told that all others from 1 to LAST are missing."""
     truth = {position: one for position, one in expected(1, LAST).items() if position in kept}
     lost = set(range(1, LAST + 1)) - kept
     assert told(directory) == (truth, lost), "nobody has opened it"

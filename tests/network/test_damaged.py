@@ -1,4 +1,4 @@
-"""What the journal of a broker has lost at either end is told to all who read the past."""
+"""All readers of the past are told what the journal of a broker has lost at either end."""
 
 from __future__ import annotations
 

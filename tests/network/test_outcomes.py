@@ -38,7 +38,7 @@ def half(file: int, data: bytes, at: int, write: Callable[[int, bytes, int], int
 
 
 async def answers(folder: Path, patch: pytest.MonkeyPatch, fault: Callable[[], None], *appends: Append) -> list[Answer]:
-    """What a store answers to the first appends, which are on their way when there is a fault, and then the last."""
+    """Return the answers of a store to appends; the fault comes just before the last of them."""
     store = JournalStore(folder / "journal")
     found: list[Answer] = []
 
@@ -158,7 +158,7 @@ async def test_the_gateway_says_500_and_which_events(tmp_path: Path, monkeypatch
 
 @contextmanager
 def failing_to_sync(folder: Path, after: int) -> Iterator[str]:
-    """A broker whose disk fails to sync after so many times, and its address."""
+    """Run a broker whose disk fails from the sync number `after` on, and yield its address."""
     inject = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"]
     inject += ["-e", f"inject=fdatasync:error=EIO:when={after}+"]
     if shutil.which("strace") is None or subprocess.run([*inject, "true"], capture_output=True).returncode:

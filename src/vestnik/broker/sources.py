@@ -1,4 +1,4 @@
-"""What a broker remembers of the sources that publish at it: their last seq and their last ids, within bounds."""
+"""The sources that publish at a broker: their last seq and their last ids, within bounds."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class KnownSources:
         self._bound()
 
     def _make_room(self, kind: KnownIds, number: int) -> None:
-        """Let a source forget its older ids if, with so many more, it has enough newer ones."""
+        """Let a source forget its older ids if `number` more would exceed its window."""
         if len(kind.new) + number > (IDS if self._ids <= MOST_IDS // 2 else WINDOW):
             self._ids -= len(kind.old)
             kind.old, kind.new = kind.new, set()

@@ -148,7 +148,7 @@ class Bus:
         has to know publishes the same event again: a broker that has it takes it no second time, and this returns.
 
         NotAccepted where the broker refuses it; so it does with another event of the same source and id. OutcomeUnknown
-        where its disk failed while it stored the event, which may be there when the broker was started again.
+        if its disk failed while it stored the event, which may be there when the broker was started again.
         """
         if durable:
             await self._publishing.stored(event)
@@ -158,7 +158,7 @@ class Bus:
     async def publish_many(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """Publish events in order. NotAccepted where the broker refuses some; the others are published.
 
-        OutcomeUnknown, which names them, where nobody can tell of some whether they are stored.
+        OutcomeUnknown, which names them, if the broker cannot tell whether it has stored some.
         Of what is cancelled all, some or none may be published; see `publish`.
         """
         await (self._publishing.all_stored(events) if durable else self._publishing.all_posted(events))

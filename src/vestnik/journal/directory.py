@@ -60,7 +60,7 @@ class Directory:
                 raise
 
     def open(self, path: Path, flags: int) -> int:
-        """Return a descriptor of the file at `path`; TooManyOpenFiles if there is none, also in reserve."""
+        """Return a descriptor of the file at `path`; TooManyOpenFiles if the reserve is in use, too."""
         try:
             return os.open(path, flags, 0o600)
         except OSError as error:

@@ -61,7 +61,7 @@ def write_all(file: int, data: bytes, at: int) -> None:
 class Source:
     """A file that is read; where the disk refuses, JournalFailed says which file.
 
-    With a `directory`, its reserve of descriptors serves to open it. TooManyOpenFiles where there is none left.
+    A `directory` lends its reserve of descriptors to open it. TooManyOpenFiles if no descriptor is left.
     """
 
     def __init__(self, path: Path, directory: Directory | None = None) -> None:

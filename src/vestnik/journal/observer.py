@@ -49,7 +49,7 @@ class Observer:
         return first_of(paths[0]) if paths else watermark_in(self._directory).first
 
     def last(self) -> int:
-        """The last position that is durable, or was and is lost; 0 where there is none."""
+        """Return the last position that is durable, or that was durable and is lost; 0 if nothing was stored."""
         reached = watermark_in(self._directory).last  # before the segments, which have all of that if nothing is lost
         while paths := self._paths():
             try:
@@ -96,7 +96,7 @@ class Observer:
 
 
 def _segment_with(paths: list[Path], position: int) -> tuple[Path, int | None]:
-    """The segment that has a position, or the first behind it; and with which position the next one begins."""
+    """Return the segment that has a position, or the first after it; and the first position of the next segment."""
     at = max(bisect_right(paths, position, key=first_of) - 1, 0)
     return paths[at], first_of(paths[at + 1]) if at + 1 < len(paths) else None
 

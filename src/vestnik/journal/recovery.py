@@ -66,7 +66,7 @@ def recover(directory: Path, fsync: bool) -> Found:
 
 
 def _miss(found: Found, directory: Path, end: int, reason: str) -> None:
-    """What is before position `end` is lost. Between segments this shows; before all others, a hole keeps the place."""
+    """Report all before position `end` as lost. If no segment precedes it, write a hole that keeps its place."""
     found.lost.append(Lost(found.next, end - 1, reason))
     if not found.segments:
         found.segments.append(_hole(directory, found.next, end - 1))

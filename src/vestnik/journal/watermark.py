@@ -33,7 +33,7 @@ class Watermark(NamedTuple):
 
 
 NOTHING: Final = Watermark()
-"""What is known of a journal that has no watermark, or one that is damaged."""
+"""The watermark of a journal that has none, or a damaged one."""
 
 
 def watermark_in(directory: Path) -> Watermark:

@@ -33,7 +33,7 @@ class Writer:
     """The file that grows, and those before it that are not durable yet.
 
     After a failed write or sync nobody knows what the disk has, and trying again may say that all is well when it is
-    not. So every later call fails, too. But that a file cannot be opened for want of a descriptor passes.
+    not. So every later call fails, too. Only TooManyOpenFiles passes: the disk was not asked.
     """
 
     def __init__(self, directory: Directory, settings: Settings) -> None:
@@ -66,7 +66,7 @@ class Writer:
             self._grow(segment, self._directory.open(segment.path, os.O_RDWR))
 
     def begin(self, segment: Segment, header: Header) -> None:
-        """Go on with a new file; TooManyOpenFiles, and all is as before, where it cannot be opened yet."""
+        """Go on with a new file; if no descriptor is left for it, raise TooManyOpenFiles and change nothing."""
         with self.failing("create", segment.path):
             self._grow(segment, create(self._directory, segment.path, header.encode()))
         self._is_renamed = True

@@ -63,7 +63,7 @@ def was_seen(event: Event, seen: Seen) -> bool:
 
 
 class _Stream:
-    """What was seen of one stream; `latest` is the last seq of each priority, where somebody keeps it.
+    """The events of one stream that were seen; `latest` is the last seq of each priority, if somebody keeps it.
 
     Nearly all events have the priority MEDIUM, so only the others need a dictionary.
     """

@@ -49,7 +49,7 @@ class Over(Struct, frozen=True):
 class Done(Struct, frozen=True):
     """Tell the application that the broker has done what it asked for, or refused it for a reason.
 
-    Of a publication, single events may be refused. If the whole is `unknown`, it may have been stored.
+    `refused` are single events of a publication. If a publication is `unknown`, it may have been stored.
     """
 
     what: Request
