@@ -28,6 +28,7 @@ VestnikError
 │   ├── JournalLocked        a journal that somebody else has: which, and who
 │   ├── JournalFailed        a disk that refused: which file, what was tried, and why
 │   ├── TooManyOpenFiles     no descriptor is left to open a file of a journal: which; it passes
+│   ├── JournalClosed        a journal that is being closed: which
 │   └── MissingEvents        events of a journal that are not to be had: whose, the positions, and why
 ├── InvalidLake              a folder or file that is no lake, or none that can be used: which, and why
 ├── NotStaged                what was to be published is not where it was staged: where, and why
@@ -350,6 +351,14 @@ class TooManyOpenFiles(JournalError):
             f"no descriptor is left to open {self.path}: {reason}; this passes when files or connections are closed: "
             "lower limits.connections, or raise the limit of open files (ulimit -n, LimitNOFILE=)"
         )
+
+
+class JournalClosed(JournalError):
+    """The journal in `directory` is being closed, and is not read any further."""
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        self.directory = fspath(directory)
+        super().__init__(f"the journal in {self.directory} is being closed")
 
 
 class MissingEvents(JournalError):

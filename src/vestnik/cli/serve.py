@@ -7,7 +7,7 @@ import gc
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -22,7 +22,9 @@ from vestnik.transport import heavy
 
 SWITCH = 0.001
 """Seconds for which a thread that reads something large keeps the interpreter while the event loop waits for it."""
-ENDS = signal.SIGTERM, signal.SIGINT
+ENDS: Final = (signal.SIGTERM, signal.SIGINT)
+DISK_WITHIN: Final = 1.0
+"""Seconds for which a broker that ends waits for its disk."""
 
 
 @click.command("serve", epilog="Exit codes: 0 ended when it was told to; 2 it could not be started.")
@@ -46,14 +48,29 @@ def _collect_seldom() -> None:
     gc.set_threshold(10_000, 50, 1_000)
 
 
+def _exit(number: int, frame: object) -> None:
+    """End a broker that has not begun yet: nothing was acknowledged, and a long recovery is not waited for."""
+    raise SystemExit(0)
+
+
 async def _serve(settings: Settings) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        """End in good order; the next signal ends the process at once."""
+        for number in ENDS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+        ended.set()
+
     for number in ENDS:
-        loop.add_signal_handler(number, ended.set)
-    broker = Broker(settings, _say)
+        signal.signal(number, _exit)
+    broker = Broker(settings, _say, patience=DISK_WITHIN)
     loop.add_signal_handler(signal.SIGHUP, broker.reload)
     async with broker if settings.http is None else behind_gateway(broker, settings.http, _say):
+        for number in ENDS:
+            loop.add_signal_handler(number, end)
         await ended.wait()
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import h11
 
 from vestnik.errors import InvalidRequest
+from vestnik.transport.resolving import connect_to_first
 
 WITHIN: Final = 10.0
 """Seconds in which a sink has to answer."""
@@ -96,7 +97,10 @@ async def ask(sink: Sink, method: str, headers: Mapping[str, str], body: bytes =
     parts = [connection.send(request), connection.send(h11.Data(data=body)), connection.send(h11.EndOfMessage())]
     tls = _trust() if sink.is_secure else None
     async with asyncio.timeout(within):
-        reader, writer = await asyncio.open_connection(sink.host, sink.port, ssl=tls)
+        name = sink.host if sink.is_secure else None
+        reader, writer = await connect_to_first(
+            sink.host, sink.port, lambda at: asyncio.open_connection(at, sink.port, ssl=tls, server_hostname=name)
+        )
         try:
             writer.write(b"".join([part for part in parts if part is not None]))
             await writer.drain()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeAlias
+
+from vestnik.threads import Worker
 
 Callback: TypeAlias = Callable[[BaseException | None], object]
 """Called with None where what was waited for is durable, else with the reason why it never will be."""
@@ -34,7 +35,7 @@ class GroupCommit:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._waiting: deque[tuple[int, Callback]] = deque()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vestnik-commit")
+        self._thread = Worker("vestnik-commit")
         self._is_running = False
 
     def when_committed(self, position: int, callback: Callback) -> None:
@@ -65,10 +66,10 @@ class GroupCommit:
             future: Future[None] = get_running_loop().create_future()
             self._waiting.append((0, lambda failure: _settle(future, None)))
             await future
-        self._thread.shutdown()
+        self._thread.end()
 
     def _start(self, loop: AbstractEventLoop) -> None:
-        loop.run_in_executor(self._thread, self._log.sync).add_done_callback(self._done)
+        self._thread.start(self._log.sync, loop).add_done_callback(self._done)
 
     def _done(self, synced: Future[int]) -> None:
         """Start the next sync if it is waited for, then tell those whom this one was for."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
-from vestnik.errors import TooManyOpenFiles
+from vestnik.errors import JournalClosed, TooManyOpenFiles
 from vestnik.journal.compaction import Compacted, Key, compact, newest
 from vestnik.journal.cursor import FOREVER, Cursor
 from vestnik.journal.directory import Directory
@@ -48,6 +48,7 @@ class Journal:
         self._writer = Writer(self._files, settings)
         self._syncing = Mutex()
         self._dropped: Dropped | None = None
+        self._is_stopped = False
         try:
             self._watermark = WatermarkFile(self._files)
             self._start()
@@ -95,7 +96,8 @@ class Journal:
 
     @property
     def readable(self) -> int:
-        """The last position that may ever be read, as far as is known."""
+        """The last position that may ever be read, as far as is known; JournalClosed after `stop`."""
+        self.check_reading()
         return self.committed if self._writer.failed else FOREVER
 
     # writing
@@ -139,6 +141,15 @@ class Journal:
         with self._shelf.lock:
             self._writer.check()
             return not self._shelf.growing.count or self._rolls()
+
+    def stop(self) -> None:
+        """Let readers and a compaction in other threads end at their next step, with JournalClosed."""
+        self._is_stopped = True
+
+    def check_reading(self) -> None:
+        """JournalClosed after `stop`."""
+        if self._is_stopped:
+            raise JournalClosed(self._directory)
 
     def close(self) -> None:
         """Make durable what is not, if nothing has failed, and let the directory go."""
@@ -201,10 +212,15 @@ class Journal:
         full disk (OSError) comes between, each is as before or rewritten. It may run in a thread of its own, one at a
         time.
         """
-        latest = newest(self.read(until=self.committed), key)
+
+        def wanted(record: Record) -> Hashable | None:
+            self.check_reading()
+            return key(record)
+
+        latest = newest(self.read(until=self.committed), wanted)
 
         def keep(record: Record) -> bool:
-            name = key(record)
+            name = wanted(record)
             return name is None or record.position >= latest.get(name, 0)
 
         return compact(self._shelf, self.settings, keep)

@@ -112,6 +112,8 @@ class Engine:
     def close(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     def attached(self, client: NodeId) -> None:
         """A client has connected, of which the core learns when it says something."""

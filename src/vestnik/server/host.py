@@ -132,14 +132,16 @@ class BrokerHost:
         guest = self._guests.get(end)
         return guest is not None and guest.is_broker
 
-    def close(self) -> None:
-        """End all connections, after what was sent is out."""
+    def close(self) -> list[End]:
+        """End all connections, and return them: what was sent may be on its way out."""
         self._presence.close()
         self.engine.close()
         for task in self._preparing:
             task.cancel()
-        for end in [*self._guests, *self._presence.strangers]:
+        ends = [*self._guests, *self._presence.strangers]
+        for end in ends:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
+        return ends
 
     # --- what the engine wants of the connections ---
 

@@ -21,6 +21,7 @@ def leaf_through(journal: Journal, what: Look, last: int, identity: str) -> Seen
     leaf = Leaf(review.filter, review.most if review.most > 0 else None)
     cursor = journal.read(start, upto)
     for number, record in enumerate(cursor, start=1):
+        journal.check_reading()
         if not leaf.put(record):
             break
         after = record.position

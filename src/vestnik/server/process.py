@@ -37,6 +37,8 @@ from vestnik.transport.tcp import TURN, address, dial, listen
 LINKED_WITHIN: Final = 3.0
 """Seconds in which whoever asks for a link hears what came of it, if that is known by then."""
 LOOK_EVERY: Final = 0.02
+TAKEN_WITHIN: Final = 0.3
+"""Seconds in which clients and neighbours have to take what was sent before the broker leaves."""
 
 
 class Past(Store, Protocol):
@@ -49,6 +51,9 @@ class Past(Store, Protocol):
 class Broker:
     """Enter it to let it run. `say` is told what people may want to know.
 
+    When it is left, it waits at most `patience` seconds for its disk, or as long as that takes. What it has
+    acknowledged is on disk before.
+
     One that does not listen is for clients in its own process, and for neighbours that it joins. One that is a
     `history` stores nothing else, and does not announce what its own client wants; that store is not closed by it.
     """
@@ -60,11 +65,13 @@ class Broker:
         *,
         listens: bool = True,
         history: Past | None = None,
+        patience: float | None = None,
     ) -> None:
         self.settings = settings
         self._history = history
         self._listens = listens
         self._say = say
+        self._patience = patience
         self.address = ""  # where it listens
         self._server: Listener | None = None
         self._joins: dict[Address, Join] = {}
@@ -186,9 +193,12 @@ class Broker:
         for task in self._keeping.values():
             task.cancel()
         await asyncio.gather(*self._keeping.values(), return_exceptions=True)
-        self.host.close()
+        await _taken(self.host.close())
         if self._journal is not None:
-            await self._journal.close()
+            try:
+                await self._journal.close(self._patience)
+            except TimeoutError:
+                self._say(f"the disk is not waited for any longer: {self._patience:g} seconds were not enough")
         if self._trace is not None:
             self._trace.close()
 
@@ -205,6 +215,15 @@ class Broker:
 
         self._joins[at] = join = Join(str(at), connect, self._say)
         self._keeping[at] = asyncio.create_task(join.keep(self.host))
+
+
+async def _taken(ends: Iterable[End]) -> None:
+    """Wait until what was sent to others is out, or TAKEN_WITHIN is over."""
+    waiting = [asyncio.ensure_future(end.over()) for end in ends]
+    if waiting:
+        _, late = await asyncio.wait(waiting, timeout=TAKEN_WITHIN)
+        for task in late:
+            task.cancel()
 
 
 def _journal(folder: Path, settings: Settings) -> JournalStore:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
-from vestnik.errors import JournalFailed, TooManyOpenFiles, VestnikError
+from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.journal.identity import identify
 from vestnik.model import spaces
@@ -99,6 +99,7 @@ class JournalStore:
         """All events that are stored, with the times at which they were; what is `lost` is told at the end."""
         stored = _Stored(self._journal, UNBOUND, self._journal.last)
         for taken in stored:
+            self._journal.check_reading()
             yield taken.time, taken.event
         lost += map(str, stored.missing())
 
@@ -153,8 +154,8 @@ class JournalStore:
     async def _show(self, what: Look, last: int, answer: Callable[[Seen], None]) -> None:
         try:
             answer(await self._reading(lambda: leaf_through(self._journal, what, last, self._identity)))
-        except TooManyOpenFiles:
-            return
+        except (TooManyOpenFiles, JournalClosed):
+            return  # so is the connection to whoever asked
         except (VestnikError, OSError) as error:
             answer(unseen(what, f"what it has stored cannot be read: {error}"))
 
@@ -169,12 +170,15 @@ class JournalStore:
     async def _answer(self, what: Recall, upto: int, answer: Answer) -> None:
         try:
             found = await self._reading(lambda: self._find(what, upto))
-        except TooManyOpenFiles:
+        except (TooManyOpenFiles, JournalClosed):
             return
         except (VestnikError, OSError) as error:
             found = [Recalled(what.number, (), upto, upto, f"what it has stored cannot be read: {error}")]
         for part in found:
             answer(part)
+            await asyncio.sleep(0)  # others have their turn
+            if self._is_closing:
+                return
 
     async def _reading(self, work: Callable[[], Result]) -> Result:
         """Read in a thread. While the process has too many open files it is tried again: nothing is lost by that.
@@ -191,7 +195,11 @@ class JournalStore:
 
     def _find(self, what: Recall, upto: int) -> list[Recalled]:
         stored = _Stored(self._journal, what.after, upto)
-        return list(recollect(what, stored, upto, stored.lost))
+        found: list[Recalled] = []
+        for part in recollect(what, stored, upto, stored.lost):
+            self._journal.check_reading()  # what was picked may be much, and is not read any more
+            found.append(part)
+        return found
 
     def _retain(self) -> None:
         """Drop what is too old or not the latest; all else is dropped when something is appended."""
@@ -207,7 +215,7 @@ class JournalStore:
             await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
         except TooManyOpenFiles:
             self._compacted = 0  # the next look tries again
-        except (JournalFailed, OSError):
+        except (JournalFailed, JournalClosed, OSError):
             pass  # a full disk leaves all as it was
 
     def _commit_later(self) -> None:
@@ -218,14 +226,23 @@ class JournalStore:
         self._later = None
         self._commit.when_committed(self._journal.last, lambda failure: None)
 
-    async def close(self) -> None:
+    async def close(self, within: float | None = None) -> None:
+        """Sync what is not on disk, and let the folder go; TimeoutError if the disk takes longer than `within` seconds.
+
+        All that was acknowledged is on disk before. After a TimeoutError the folder belongs to this process until the
+        process ends.
+        """
         self._is_closing = True
+        self._journal.stop()
         for timer in (self._later, self._retaining):
             if timer is not None:
                 timer.cancel()
-        await self._commit.close()
-        await self._leaving.close()
-        await asyncio.gather(*self._tasks)
+        async with asyncio.timeout(within):
+            with suppress(JournalFailed):
+                await self._commit.committed(self._journal.last)
+            await self._commit.close()
+            await self._leaving.close()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         self._journal.close()
         self._held.close()
 
@@ -244,6 +261,7 @@ class _Stored:
         self._cursor = self._journal.read(max(self._after, 0), self._upto)
         self._unread.clear()
         for record, _, event in taken_of(self._cursor, self._unread):
+            self._journal.check_reading()
             if event.seq is not None:
                 yield Taken(record.position, record.time, event)
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
+
+from vestnik.threads import Worker
 
 Result = TypeVar("Result")
 
-_THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vestnik-heavy")
+_THREAD: Final = Worker("vestnik-heavy")
 
 
 def begin(work: Callable[[], Result]) -> asyncio.Future[Result]:
     """Have `work` done, after what others have asked for before."""
-    return asyncio.get_running_loop().run_in_executor(_THREAD, work)
+    return _THREAD.start(work, asyncio.get_running_loop())
 
 
 def submit(work: Callable[[], object]) -> None:

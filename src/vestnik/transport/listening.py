@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self
+
+from vestnik.transport.resolving import resolve
 
 HANDSHAKE_WITHIN = 10.0
 """Seconds in which TLS has to be agreed on."""
-_Found: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 BACKLOG: Final = 1024
 SHORT_OF_FILES: Final = 0.2
 """Seconds until the next try where the system has no room for another connection."""
@@ -42,7 +43,7 @@ class Listener:
         cls, make: Callable[[], asyncio.Protocol], host: str, port: int, tls: ssl.SSLContext | None, opening: int
     ) -> Self:
         """Listen at all addresses of `host`. OSError where that cannot be."""
-        found = await _addresses(host, port)
+        found = await resolve(host, port)
         sockets: list[socket.socket] = []
         try:
             for family, _, protocol, _, address in dict.fromkeys(found):
@@ -108,13 +109,6 @@ class Listener:
         self._opening.pop(task, None)
         if task.cancelled():
             connection.close()
-
-
-async def _addresses(host: str, port: int) -> Sequence[_Found]:
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:  # a name, which takes its time
-        return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 def _bound(family: int, protocol: int, address: tuple[str | int, ...]) -> socket.socket:

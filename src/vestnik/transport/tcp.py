@@ -16,6 +16,7 @@ from vestnik.transport import heavy
 from vestnik.transport.ends import CLOSED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
+from vestnik.transport.resolving import connect_to_first
 from vestnik.transport.tls import names
 from vestnik.wire.bounds import LARGEST, Bounds
 from vestnik.wire.frames import Reader, TakesLong, frame
@@ -265,7 +266,22 @@ async def dial(
     """Make a connection. OSError where that cannot be."""
     loop = asyncio.get_running_loop()
     within = None if tls is None else HANDSHAKE_WITHIN
-    _, end = await loop.create_connection(
-        lambda: TcpEnd(receiver, bounds, turn=turn), host, port, ssl=tls, ssl_handshake_timeout=within
-    )
+    made: list[TcpEnd] = []
+
+    def make() -> TcpEnd:
+        made.append(TcpEnd(receiver, bounds, turn=turn))
+        return made[-1]
+
+    try:
+        _, end = await connect_to_first(
+            host,
+            port,
+            lambda at: loop.create_connection(
+                make, at, port, ssl=tls, ssl_handshake_timeout=within, server_hostname=None if tls is None else host
+            ),
+        )
+    except asyncio.CancelledError:
+        for one in made:
+            one.connection_lost(None)  # uvloop closes the transport, and does not say so
+        raise
     return end
