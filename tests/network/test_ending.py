@@ -160,7 +160,7 @@ async def test_with_a_client_that_does_not_read(tmp_path: Path) -> None:
             vestnik.connect(address) as feed,
             stopped("sub", "price >= 0", "--url", address, "--name", "deaf") as deaf,
         ):
-            while not any([one["subscriptions"] for one in await feed.inspect("clients", name="deaf")]):
+            while not any(one["subscriptions"] for one in await feed.inspect("clients", name="deaf")):
                 await asyncio.sleep(0.02)
             deaf.send_signal(signal.SIGSTOP)
             for price in range(300):

@@ -41,6 +41,11 @@ def create(directory: Directory, path: Path, content: bytes) -> int:
     return file
 
 
+def private(path: str, flags: int) -> int:
+    """Open a file as `open(..., opener=private)` does: one that is made is for its owner alone, whatever the umask."""
+    return os.open(path, flags, 0o600)
+
+
 def reserve(file: int, size: int) -> None:
     """Give a file `size` bytes, zeros where nothing was written, if the disk has them.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from vestnik.journal.disk import private
+
 JOURNAL: Final = "journal"
 """The directory of what the broker took."""
 _NAME: Final = "name"
@@ -14,7 +16,8 @@ def put_name(folder: Path, name: str) -> None:
     """Write down whose folder it is: whoever finds it without its broker can tell."""
     if name_in(folder) != name:
         unfinished = folder / f"{_NAME}.new"
-        unfinished.write_text(name, encoding="utf-8")
+        with open(unfinished, "w", encoding="utf-8", opener=private) as file:
+            file.write(name)
         unfinished.replace(folder / _NAME)
 
 

@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from vestnik.journal.disk import sync_directory
+from vestnik.journal.disk import private, sync_directory
 
 _IDENTITY: Final = "identity"
 
@@ -26,7 +26,7 @@ def identify(directory: Path) -> str:
         return found
     made = secrets.token_hex(8)
     unfinished = directory / f"{_IDENTITY}.new"
-    with unfinished.open("w", encoding="ascii") as file:
+    with open(unfinished, "w", encoding="ascii", opener=private) as file:
         file.write(made)
         file.flush()
         os.fsync(file.fileno())

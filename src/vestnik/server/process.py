@@ -228,7 +228,7 @@ async def _taken(ends: Iterable[End]) -> None:
 
 def _journal(folder: Path, settings: Settings) -> JournalStore:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (known := name_in(folder)) not in ("", settings.name):
             reason = f"{folder} is the folder of the broker {known}: go on by that name, or choose another folder"
             raise InvalidSetting("name", reason)

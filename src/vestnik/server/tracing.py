@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from vestnik.broker.effects import Append
 from vestnik.errors import InvalidSetting
+from vestnik.journal.disk import private
 from vestnik.trace.files import Begin, End, to_line
 from vestnik.trace.lives import read_lives
 from vestnik.trace.records import AnyRecord, Published
@@ -22,7 +24,7 @@ class TraceFile:
     def __init__(self, path: Path, node: str) -> None:
         self._path = path
         try:
-            self._file = path.open("ab")
+            self._file = os.fdopen(private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
             with path.open("rb") as before:
                 before.seek(max(0, self._file.tell() - 1))
                 if before.read() not in (b"", b"\n"):

@@ -8,6 +8,7 @@ import click
 
 from vestnik.cli.settings import FILE
 from vestnik.errors import InvalidAccess, InvalidSetting
+from vestnik.journal.disk import private
 from vestnik.server.access import Access, hash_of, new_token
 from vestnik.server.names import unfit_name
 
@@ -35,7 +36,7 @@ def _add(table: str, name: str, access: Path) -> None:
     if any(identity.name == name for identity in known):
         how = f"vestnik token new {name} without --access prints a hash to put into its list tokens"
         raise InvalidAccess(access, f"there is a table [{_key(name)}] already; {how}")
-    with access.open("a", encoding="utf-8") as file:
+    with open(access, "a", encoding="utf-8", opener=private) as file:
         file.write(f"\n{table}\n" if known else f"{table}\n")
 
 
