@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import pytest
 
+from network.processes import HTTP, LISTENING, told
 from vestnik.model import kinds, typed
 from vestnik.routing import registry
 
@@ -83,11 +84,10 @@ def served(folder: Path, *, with_gateway: bool) -> Iterator[dict[str, str]]:
     if with_gateway:
         command += ["--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
-        assert process.stderr is not None
         try:
-            variables = {"VESTNIK_URL": process.stderr.readline().removeprefix("listening on ").strip()}
+            variables = {"VESTNIK_URL": told(process.stderr, LISTENING)}
             if with_gateway:
-                variables["VESTNIK_GATEWAY"] = process.stderr.readline().removeprefix("http on ").strip()
+                variables["VESTNIK_GATEWAY"] = told(process.stderr, HTTP)
             yield variables
         finally:
             process.terminate()

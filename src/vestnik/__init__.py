@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from vestnik.services.local import LocalBus
     from vestnik.session.checking import Adaptive, Constant, MultiplicativeDecrease, RandomInterval
     from vestnik.wire.replays import Replay
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who embeds the package decides what is printed
 
 __version__ = "0.1.0"
 __all__ = [

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from network.processes import HTTP, LISTENING, told
 from network.security import access_file
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
@@ -70,10 +71,9 @@ def victim(*options: str, descriptors: int | None = None) -> Iterator[Victim]:
 
     command = [str(VESTNIK), "serve", "--name", "victim", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=confine) as process:
-        assert process.stderr is not None
         try:
-            broker = process.stderr.readline().removeprefix("listening on ").strip()
-            host, _, port = process.stderr.readline().removeprefix("http on ").strip().rpartition(":")
+            broker = told(process.stderr, LISTENING)
+            host, _, port = told(process.stderr, HTTP).rpartition(":")
             yield Victim(process, broker, (host, int(port)))
         finally:
             process.kill()

@@ -18,6 +18,7 @@ import pytest
 from websockets.sync.client import connect
 
 import vestnik
+from network.processes import HTTP, LISTENING, told
 from network.security import Authority, access_file
 from vestnik.cli.edge import behind_gateway
 from vestnik.errors import MissingExtra
@@ -35,11 +36,7 @@ def served(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     with subprocess.Popen([*COMMAND, *options], stderr=subprocess.PIPE, encoding="utf-8") as running:
         assert running.stderr is not None
         try:
-            address = running.stderr.readline().removeprefix("listening on ").strip()
-            line = running.stderr.readline()
-            while line and not line.startswith("http on "):
-                line = running.stderr.readline()
-            yield running, address, f"http://{line.removeprefix('http on ').strip()}"
+            yield running, told(running.stderr, LISTENING), f"http://{told(running.stderr, HTTP)}"
         finally:
             running.kill()
 
@@ -155,4 +152,4 @@ def test_a_port_that_is_in_use_is_said() -> None:
 def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vestnik.gateway.app", None)
     with pytest.raises(MissingExtra, match=r"vestnik\[web\]"):
-        behind_gateway(Broker(Settings(name="b")), Address("127.0.0.1", 0), print)
+        behind_gateway(Broker(Settings(name="b")), Address("127.0.0.1", 0))

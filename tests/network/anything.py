@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 import vestnik
+from network.processes import LISTENING
 from network.test_durable import VESTNIK
 from network.worlds import ANYWHERE
 from vestnik import Event
@@ -102,11 +103,11 @@ class BrokersApart(Brokers):
             self._running[place] = subprocess.Popen(command, stderr=log)
 
         async def listens() -> bool:
-            return b"listening on " in said.read_bytes()
+            return b"listening on " in said.read_bytes().rpartition(b"\n")[0]
 
         await until(listens, f"{name} listens")
         lines = said.read_text("utf-8").splitlines()
-        self.addresses[place] = next(line.split()[-1] for line in lines if line.startswith("listening on "))
+        self.addresses[place] = next(found[1] for found in map(LISTENING.search, lines) if found)
 
     async def end(self, place: int) -> None:
         running = self._running.pop(place)

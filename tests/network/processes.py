@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
-LISTENING = re.compile(r"\blistening on (\S+)")
-HTTP = re.compile(r"\bhttp on (\S+)")
+LISTENING = re.compile(r'\blistening on ([^\s",]+)')
+HTTP = re.compile(r'\bhttp on ([^\s",]+)')
 
 
 def told(stream: IO[str] | None, what: re.Pattern[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import re
 import signal
 import subprocess
 import sys
@@ -13,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from network.processes import LISTENING
+
 ROOT = Path(__file__).parent.parent.parent
 VESTNIK = Path(sys.executable).with_name("vestnik")
-LISTENING = re.compile(r"\blistening on (\S+)")
 OFTEN = "0.05"
 
 

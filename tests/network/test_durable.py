@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import vestnik
+from network.processes import LISTENING, told
 from network.worlds import broker, client, quote, taken, until
 from vestnik.errors import JournalLocked, NotAccepted, OutcomeUnknown
 from vestnik.server.store import JournalStore
@@ -29,12 +30,8 @@ def process(*arguments: str, before: Sequence[str] = ()) -> Iterator[tuple[subpr
     """`vestnik serve`, under the command `before`, and where it listens."""
     command = [*before, str(VESTNIK), "serve", "--name", "b", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
-        assert running.stderr is not None
         try:
-            line = running.stderr.readline()
-            while line and not line.startswith("listening on "):
-                line = running.stderr.readline()
-            yield running, line.removeprefix("listening on ").strip()
+            yield running, told(running.stderr, LISTENING)
         finally:
             running.kill()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import vestnik
+from network.processes import LISTENING, told
 from network.worlds import quote, until
 from vestnik.client.bus import Bus
 
@@ -38,11 +39,7 @@ class Brokers:
         command += ["--join", self.addresses[before]] if before else []
         running = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
         self._running[name] = running
-        assert running.stderr is not None
-        line = running.stderr.readline()
-        while line and not line.startswith("listening on "):
-            line = running.stderr.readline()
-        self.addresses[name] = line.removeprefix("listening on ").strip()
+        self.addresses[name] = told(running.stderr, LISTENING)
         assert self.addresses[name], f"{name} does not listen"
 
     def kill(self, name: str) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import vestnik
-from network.worlds import broker, client, quote, until
+from network.worlds import broker, client, logged, quote, until
 from vestnik.errors import NoBroker, Unreachable
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
@@ -30,12 +30,13 @@ async def test_a_client_of_a_gateway_is_told_at_once() -> None:
             await vestnik.connect(f"{host}:{port}", timeout=None)
 
 
-async def test_a_broker_that_joins_a_gateway_says_so() -> None:
-    said: list[str] = []
+async def test_a_broker_that_joins_a_gateway_says_so(caplog: pytest.LogCaptureFixture) -> None:
     async with await asyncio.start_server(_web, "127.0.0.1", 0) as server:
         at = Address(*server.sockets[0].getsockname())
-        async with Broker(Settings(name="b", listen=Address("127.0.0.1", 0), join=(at,)), said.append):
-            await until(lambda: any(f"there is no link to {at}: HTTP is spoken there" in text for text in said))
+        async with Broker(Settings(name="b", listen=Address("127.0.0.1", 0), join=(at,))):
+            await until(lambda: bool(logged(caplog, "link.failed")))
+    (told,) = logged(caplog, "link.failed")
+    assert f"no link to {at}" in told and "HTTP is spoken there" in told
 
 
 async def test_a_browser_at_the_port_of_a_broker_can_read_why() -> None:

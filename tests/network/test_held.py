@@ -11,7 +11,7 @@ import pytest
 
 from journal.journals import crashed, files
 from journal.journals import put as contents
-from network.worlds import broker, client, until
+from network.worlds import broker, client, logged, until
 from vestnik import Event
 from vestnik.broker.effects import Append
 from vestnik.errors import JournalFailed
@@ -171,14 +171,15 @@ async def test_what_could_not_be_stored_is_not_held(tmp_path: Path, monkeypatch:
     assert await reopened(tmp_path) == []
 
 
-async def test_that_something_held_was_damaged_is_said(tmp_path: Path) -> None:
+async def test_that_something_held_was_damaged_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with broker(data=tmp_path) as b, client(b) as c:
         for id in ("1", "2"):
             await c.publish(held(id))
     (segment,) = (tmp_path / "held").glob("*.segment")
     data = segment.read_bytes()
     segment.write_bytes(data.replace(b"not_before", b"not_BEFORE", 1))
-    said: list[str] = []
-    async with Broker(b.settings, said.append):
+    async with Broker(b.settings):
         pass
-    assert f"{tmp_path / 'held'}: 1 records, up to position 2\nposition 1 cannot be read" in said[0]
+    (told,) = logged(caplog, "journal.recovered")
+    assert str(tmp_path / "held") in told and "'records': 1, 'last': 2, 'lost': 1" in told
+    assert "position 1 cannot be read" in told

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from network.worlds import broker, client, until
+import pytest
+
+from network.worlds import broker, client, logged, until
 from vestnik import Event, Replay
 from vestnik.broker.effects import Append
 from vestnik.journal import Journal
@@ -42,17 +44,17 @@ async def test_a_position_is_told_when_all_up_to_it_was_handed_back(tmp_path: Pa
     await store.close()
 
 
-async def test_what_is_no_event_is_named_and_the_rest_is_there(tmp_path: Path) -> None:
+async def test_what_is_no_event_is_named_and_the_rest_is_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with Journal.open(tmp_path / "journal") as journal:
         journal.append([(TAKEN, 1, pack_taken("c", event("1"))), (TAKEN, 2, b"\x92\xa1c\x01")])
         journal.append([(TAKEN, 3, pack_taken("c", event("2", seq=2)))])
         journal.sync()
-    said: list[str] = []
     reason = "position 2 cannot be read: it holds no event"
-    running = broker(data=tmp_path)
-    running._say = said.append
-    async with running, client(running) as bus:
-        assert [line for line in said if reason in line]
+    async with broker(data=tmp_path) as running, client(running) as bus:
+        (told,) = logged(caplog, "journal.unreadable")
+        assert "'first': 2, 'last': 2, 'reason': 'it holds no event" in told
         past = await bus.subscribe("type = 't'", replay=Replay(all=True))
         await bus.publish(Event("t", {}, source="a", id="3"))
         found = [await past.get(10) for _ in range(3)]

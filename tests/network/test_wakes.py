@@ -71,7 +71,7 @@ def engine_of(core: Any, timers: Timers, monkeypatch: pytest.MonkeyPatch) -> Eng
     monkeypatch.setattr(time, "time", lambda: timers.now)
     monkeypatch.setattr(time, "monotonic", lambda: timers.now)
     chronicle = Chronicle(timers.now)
-    engine = Engine(core, MemoryStore(1), chronicle, Desk(core, chronicle), Nowhere(), lambda _: None)
+    engine = Engine(core, MemoryStore(1), chronicle, Desk(core, chronicle), Nowhere())
     monkeypatch.setattr(engine, "_loop", timers)
     return engine
 

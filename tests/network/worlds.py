@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import vestnik
 from vestnik import Event
 from vestnik.client.services import ServiceBus
@@ -34,6 +36,12 @@ def quote(price: float, **envelope: Any) -> Event:
 async def taken(subscription: Subscription, count: int) -> list[Any]:
     """The prices in the next notifications."""
     return [(await subscription.get(10)).event.data["price"] for _ in range(count)]
+
+
+def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
+    """What was logged of an event: each message with its fields."""
+    records = [record.__dict__ for record in caplog.records]
+    return [f"{one['message']} {one['fields']}" for one in records if one.get("event") == event]
 
 
 async def until(condition: Callable[[], bool]) -> None:

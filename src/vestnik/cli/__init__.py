@@ -22,8 +22,11 @@ class Root(LazyGroup):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # text that the terminal's encoding lacks is escaped, not a failure
                 stream.reconfigure(errors="backslashreplace")
+        from vestnik.cli.logs import warnings_to_stderr
+
         try:
-            result = super().invoke(ctx)
+            with warnings_to_stderr():
+                result = super().invoke(ctx)
             if sys.stdout is not None:  # as it is where a shell says >&-
                 sys.stdout.flush()
             return result

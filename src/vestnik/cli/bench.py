@@ -16,6 +16,7 @@ import click
 
 from vestnik.cli.asking import connected
 from vestnik.cli.inputs import Refused
+from vestnik.cli.logs import address_in
 from vestnik.cli.loops import run
 from vestnik.cli.outputs import echo_json
 from vestnik.client.bus import Bus
@@ -76,10 +77,12 @@ def _own_broker() -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         try:
-            line = process.stderr.readline()
-            if not line.startswith("listening on "):
-                raise Refused(f"no broker could be started: {line.strip()}")
-            yield line.removeprefix("listening on ").strip()
+            line = ""
+            for line in process.stderr:
+                if address := address_in(line):
+                    yield address
+                    return
+            raise Refused(f"no broker could be started: {line.strip()}")
         finally:
             process.terminate()
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final
 
 from vestnik.broker.inspection import status
 from vestnik.errors import MissingExtra
+from vestnik.logs import emit
 from vestnik.server.process import Broker
 from vestnik.services.local import within
 from vestnik.transport import tls
 from vestnik.transport.addresses import Address
 
+LOG: Final = logging.getLogger(__name__)
+
 HOOKS: Final = "webhooks.json"
 
 
-def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) -> AbstractAsyncContextManager[None]:
-    """Let a broker run, and its gateway at `listen`; `say` is told where that is."""
+def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManager[None]:
+    """Let a broker run, and its gateway at `listen`."""
     try:
         from vestnik.gateway.app import Gateway
         from vestnik.gateway.server import GatewayServer
@@ -56,7 +60,7 @@ def behind_gateway(broker: Broker, listen: Address, say: Callable[[str], None]) 
     @asynccontextmanager
     async def both() -> AsyncIterator[None]:
         async with broker, GatewayServer(gateway, listen, secure) as server:
-            say(f"http on {server.address}")
+            emit(LOG, logging.INFO, "gateway.listening", f"http on {server.address}", address=server.address)
             yield
 
     return both()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -12,13 +13,17 @@ from typing import Any, Final
 import click
 
 from vestnik.cli.edge import behind_gateway
+from vestnik.cli.logs import logging_to_stderr
 from vestnik.cli.loops import run
-from vestnik.cli.settings import found_settings, settings_options
+from vestnik.cli.settings import found_settings, plain, settings_options
+from vestnik.logs import emit
 from vestnik.matching.single.scan import load_by
-from vestnik.server.configuration import settings_of
+from vestnik.server.configuration import Found, settings_of
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport import heavy
+
+LOG: Final = logging.getLogger(__name__)
 
 SWITCH = 0.001
 """Seconds for which a thread that reads something large keeps the interpreter while the event loop waits for it."""
@@ -35,11 +40,21 @@ def command(config: Path | None, **given: Any) -> None:
     What is not given here is looked for in the environment, as VESTNIK_LISTEN for --listen, and then in the file;
     `vestnik config show` says what was found where.
     """
-    settings = settings_of(found_settings(config, given))
+    found = found_settings(config, given)
+    settings = settings_of(found)
     _collect_seldom()
     load_by(heavy.submit)
     sys.setswitchinterval(SWITCH)
-    run(_serve(settings))
+    with logging_to_stderr(settings.log_level, settings.log_format):
+        _tell(found)
+        run(_serve(settings))
+
+
+def _tell(found: dict[str, Found]) -> None:
+    """Log every setting, those of one origin together. None of them is secret: keys and tokens are in files."""
+    for origin in dict.fromkeys(one.origin for one in found.values()):
+        settings = {name: plain(value) for name, (value, where) in found.items() if where == origin}
+        emit(LOG, logging.INFO, "settings", f"settings by {origin}", origin=origin, settings=settings)
 
 
 def _collect_seldom() -> None:
@@ -57,8 +72,9 @@ async def _serve(settings: Settings) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def end() -> None:
+    def end(received: signal.Signals) -> None:
         """End in good order; the next signal ends the process at once."""
+        emit(LOG, logging.INFO, "shutdown.requested", f"received {received.name}", signal=received.name)
         for number in ENDS:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
@@ -66,13 +82,9 @@ async def _serve(settings: Settings) -> None:
 
     for number in ENDS:
         signal.signal(number, _exit)
-    broker = Broker(settings, _say, patience=DISK_WITHIN)
+    broker = Broker(settings, patience=DISK_WITHIN)
     loop.add_signal_handler(signal.SIGHUP, broker.reload)
-    async with broker if settings.http is None else behind_gateway(broker, settings.http, _say):
+    async with broker if settings.http is None else behind_gateway(broker, settings.http):
         for number in ENDS:
-            loop.add_signal_handler(number, end)
+            loop.add_signal_handler(number, end, number)
         await ended.wait()
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)

@@ -13,7 +13,7 @@ import click
 from vestnik.client.environment import VARIABLES, misspelt
 from vestnik.server.configuration import PREFIX, Found, gather, known
 from vestnik.server.limits import Limits, read_limits
-from vestnik.server.settings import ROLES
+from vestnik.server.settings import LOG_FORMATS, LOG_LEVELS, ROLES
 from vestnik.transport.addresses import Address, read_address
 
 CONFIG = f"{PREFIX}CONFIG"
@@ -53,6 +53,8 @@ OPTIONS = (
     click.option("--tls-ca", type=FILE, help="The authority that certificates of neighbours are of."),
     click.option("--access", type=FILE, help="Who may do what: a TOML file."),
     click.option("--limits", multiple=True, metavar="NAME=NUMBER", help="How much others may have; may be repeated."),
+    click.option("--log-level", type=click.Choice(LOG_LEVELS), help="Log this and what is worse.  [default: info]"),
+    click.option("--log-format", type=click.Choice(LOG_FORMATS), help="How to log.  [default: text]"),
     click.option(
         "--config",
         type=FILE,

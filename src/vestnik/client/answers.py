@@ -13,7 +13,7 @@ from vestnik.session.acts import Act, Done, Found, Told
 from vestnik.session.requests import Subject, subject_of
 from vestnik.wire.messages import Fetch, Question, Review
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 
 class Answers:

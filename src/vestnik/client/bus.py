@@ -36,7 +36,7 @@ from vestnik.transport.ends import Dial
 from vestnik.wire.messages import Reviewed
 from vestnik.wire.replays import Replay
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""

@@ -12,7 +12,7 @@ from vestnik.client.notifications import Notification
 if TYPE_CHECKING:
     from vestnik.client.subscriptions import Subscription
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
 

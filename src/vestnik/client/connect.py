@@ -16,7 +16,7 @@ from vestnik.transport.addresses import is_loopback, read_url
 from vestnik.transport.ends import End, Receiver
 from vestnik.transport.tcp import dial
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 NO_TLS: Final = "TLS could not be agreed on; if it is not spoken there, write vestnik://"
 DEFAULT_URL: Final = "vestnik://127.0.0.1:8020"
 

@@ -17,7 +17,7 @@ from vestnik.model.reserved import BROKER, SUBSCRIPTION
 if TYPE_CHECKING:
     from vestnik.client.bus import Bus
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 
 class Interest(NamedTuple):

@@ -21,7 +21,7 @@ from vestnik.wire.replays import Replay
 if TYPE_CHECKING:
     from vestnik.client.services import ServiceBus
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 
 class Change(NamedTuple):

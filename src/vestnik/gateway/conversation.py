@@ -39,7 +39,7 @@ from vestnik.gateway.requests import (
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.model.filters import Filter
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 IN_FLIGHT: Final = 16
 """Publications of a connection that are not answered; while there are so many, no more is read."""

@@ -31,7 +31,7 @@ from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sinks import read_sink
 from vestnik.wire.replays import Replay
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 QUEUE = 1000
 WRITTEN_EVERY = 5.0

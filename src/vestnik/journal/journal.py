@@ -262,5 +262,6 @@ class Journal:
         gone = self._shelf.take(number)
         for segment in gone:
             self._writer.drop(segment.path)
-        first = self._dropped.first if self._dropped else gone[0].first
-        self._dropped = Dropped(first, gone[-1].last)
+        before = self._dropped or Dropped(gone[0].first, 0)
+        records, size = sum(segment.count for segment in gone), sum(segment.size for segment in gone)
+        self._dropped = Dropped(before.first, gone[-1].last, before.records + records, before.size + size)

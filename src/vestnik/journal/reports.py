@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 def span(first: int, last: int) -> str:
@@ -35,10 +35,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Retention has dropped the positions `first` to `last`."""
+    """Retention has dropped the positions `first` to `last`: so many records, of a `size` in bytes."""
 
     first: int
     last: int
+    records: int = field(default=0, compare=False)
+    size: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return f"{span(self.first, self.last)} were dropped"

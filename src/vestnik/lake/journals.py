@@ -22,7 +22,7 @@ from vestnik.model.filters import Filter
 from vestnik.wire.leaves import EVERYTHING, opened
 from vestnik.wire.messages import Page, Taken, Unread
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 
 class Journal(ABC):

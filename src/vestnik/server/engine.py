@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
@@ -30,12 +31,15 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
+from vestnik.logs import emit
 from vestnik.model.times import FOREVER
 from vestnik.server.desk import Desk
 from vestnik.server.store import WhenStored
 from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
 from vestnik.wire.messages import Message, NodeId, Recall, Recalled
+
+LOG: Final = logging.getLogger(__name__)
 
 LATEST_TICK: Final = 5.0
 """Seconds after which the core is told that time has passed, whatever it asked for."""
@@ -77,7 +81,7 @@ class Connections(Protocol):
 
 
 class Engine:
-    """`trace` and the chronicle are told what happens, `say` what people should know; `desk` answers questions."""
+    """`trace` and the chronicle are told what happens; `desk` answers questions."""
 
     def __init__(
         self,
@@ -86,11 +90,9 @@ class Engine:
         chronicle: Chronicle,
         desk: Desk,
         connections: Connections,
-        say: Callable[[str], None],
         trace: TraceFile | None = None,
     ) -> None:
         self._core = core
-        self._say = say
         self._failure = ""  # the last reason why something could not be stored
         self._store = store
         self._chronicle = chronicle
@@ -172,7 +174,7 @@ class Engine:
 
     def _stored(self, what: Append, failure: str, unknown: bool = False, /) -> None:
         if failure and failure != self._failure:
-            self._say(f"publications are refused: {failure}")
+            emit(LOG, logging.ERROR, "store.failed", "publications are refused: they cannot be stored", reason=failure)
         self._failure = failure
         self.do(NotAppended(what, failure, unknown) if failure else Appended(what))
 

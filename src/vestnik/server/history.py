@@ -23,7 +23,7 @@ from vestnik.wire.messages import Recall, Recalled, Taken
 from vestnik.wire.packing import UNREADABLE, pack, unpack
 from vestnik.wire.replays import Replay
 
-LOG: Final = logging.getLogger("vestnik")
+LOG: Final = logging.getLogger(__name__)
 
 MOST: Final = 10_000
 """Events that are kept unless something else is said."""

@@ -26,6 +26,7 @@ from vestnik.server.desk import Desk, Links, StoredEvents, nothing
 from vestnik.server.door import Denied, Door, Guest
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
+from vestnik.server.notices import ANSWERS, Notices
 from vestnik.server.pacing import Pacing
 from vestnik.server.preparing import is_complex, is_heavy, matched_ahead, narrowed_ahead
 from vestnik.server.presence import Presence
@@ -91,7 +92,6 @@ class BrokerHost:
         trace: TraceFile | None = None,
         stored: StoredEvents = nothing,
         links: Links | None = None,
-        say: Callable[[str], None] = lambda _: None,
         door: Door | None = None,
     ) -> None:
         self.core = core
@@ -102,9 +102,9 @@ class BrokerHost:
         self._trace = trace
         self.chronicle = Chronicle(time.time())
         desk = Desk(core, self.chronicle, stored, links)
-        self.engine = Engine(core, store, self.chronicle, desk, self, say, trace)
-        self._say = say
+        self.engine = Engine(core, store, self.chronicle, desk, self, trace)
         self._loop = asyncio.get_running_loop()
+        self._notices = Notices(core, self._loop)
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
         self._greeted: dict[End, asyncio.Future[Parting]] = {}
@@ -141,6 +141,7 @@ class BrokerHost:
         ends = [*self._guests, *self._presence.strangers]
         for end in ends:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
+        self._notices.close()
         return ends
 
     # --- what the engine wants of the connections ---
@@ -150,6 +151,8 @@ class BrokerHost:
         if end is not None:
             end.send(message)
             self._touched[end] = None
+            if type(message) in ANSWERS:
+                self._notices.answered(to, message)
 
     def part(self, neighbour: NodeId, reason: str) -> None:
         if neighbour in self._ends:
@@ -227,10 +230,13 @@ class BrokerHost:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
         self._pacing.closed(end)
-        self._presence.left(end)
         guest = self._guests.pop(end, None)
         if guest is not None:
             self._door.left(guest)
+            self._notices.left(guest, end, code, reason)
+        elif self._presence.is_stranger(end) and end not in self._greeted:
+            self._notices.turned_away(end, code, reason)
+        self._presence.left(end)
         greeted = self._greeted.pop(end, None)
         if greeted is not None and not greeted.done():
             greeted.set_result(Parting(code, reason))
@@ -240,6 +246,8 @@ class BrokerHost:
 
     def full(self, end: End) -> None:
         guest = self._guests.get(end)
+        if guest is not None:
+            self._notices.full(guest)
         if guest is not None and guest.is_broker:
             self._congested.add(end)
         elif guest is not None:
@@ -249,6 +257,8 @@ class BrokerHost:
     def drained(self, end: End) -> None:
         guest = self._guests.get(end)
         self._congested.discard(end)
+        if guest is not None:
+            self._notices.drained(guest)
         if guest is not None and not guest.is_broker:
             self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
@@ -285,6 +295,8 @@ class BrokerHost:
         if kind in BY_CLIENTS and not guest.is_broker:
             if isinstance(message, Publish):
                 self._pacing.published(guest.name, end, len(message.events))
+            elif isinstance(message, Ask):
+                self._notices.asked(guest.name, message)
             self.engine.take(self._door.permitted(message, guest, self.core), guest.name)
         elif kind in BY_BROKERS and guest.is_broker:
             self.engine.take(message, guest.name)
@@ -344,8 +356,8 @@ class BrokerHost:
         self._guests[end] = guest
         self._ends[guest.name] = end
         self._touched[end] = None
+        self._notices.entered(guest, end)
         if guest.is_broker:
-            self._say(f"linked with {guest.name}")
             self.engine.take(LinkUp(guest.name), self.name)
         else:
             self.engine.attached(guest.name)

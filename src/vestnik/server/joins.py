@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Final
 
+from vestnik.logs import emit
 from vestnik.server.host import BrokerHost, Parting
 from vestnik.transport.ends import CLOSED, Dial, End
 from vestnik.transport.foreign import FOREIGN
+
+LOG: Final = logging.getLogger(__name__)
 
 AT_ONCE: Final = 1.0
 """Seconds before which a connection that ends has hardly begun."""
@@ -22,15 +26,14 @@ LASTING: Final = "that stays so until one of the two is set up otherwise; it is 
 
 
 class Join:
-    """A link to the neighbour that `dial` connects to; `at` says where that is, for people. `say` is told of changes.
+    """A link to the neighbour that `dial` connects to; `at` says where that is, for people.
 
     `failed` is why the last attempt or the last link ended.
     """
 
-    def __init__(self, at: str, dial: Dial, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, at: str, dial: Dial) -> None:
         self._at = at
         self._dial = dial
-        self._say = say
         self._end: End | None = None
         self.failed: Parting | None = None
 
@@ -43,7 +46,7 @@ class Join:
 
         Return when the neighbour refuses it for a reason with a code in `until`.
         """
-        pause, said = 0.0, ""
+        pause, told = 0.0, ""
         while True:
             begun = time.monotonic()
             try:
@@ -51,18 +54,18 @@ class Join:
                 self.failed = await host.greet(self._end)
             except OSError as error:
                 self.failed = Parting("", error.strerror or str(error))
-                text = f"cannot join {self._at}: {self.failed.reason}; trying again"
-            else:
-                code, reason = self.failed
-                text = f"there is no link to {self._at}: {reason}; {LASTING}" if code in FINAL else ""
-                text = text or f"the link to {self._at} is over: {hinted(reason, begun)}; trying again"
             if self.failed.code and self.failed.code in until:
                 return self.failed
-            if text != said:
-                self._say(text)
-                said = text
+            reason = hinted(self.failed.reason, begun)
+            if reason != told:
+                self._tell(self.failed.code, reason)
+                told = reason
             pause = longer(0.0 if time.monotonic() - begun > SLOWEST_RETRY else pause)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    def _tell(self, code: str, reason: str) -> None:
+        message = f"no link to {self._at}; {LASTING if code in FINAL else 'trying again'}"
+        emit(LOG, logging.WARNING, "link.failed", message, address=self._at, code=code, reason=reason)
 
 
 def longer(pause: float) -> float:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import ssl
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
 from vestnik.journal.folders import JOURNAL, name_in, put_name
+from vestnik.journal.reports import Recovery
+from vestnik.logs import emit
 from vestnik.model.events import Event
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
@@ -34,6 +37,8 @@ from vestnik.transport.ends import End, Receiver
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import TURN, address, dial, listen
 
+LOG: Final = logging.getLogger(__name__)
+
 LINKED_WITHIN: Final = 3.0
 """Seconds in which whoever asks for a link hears what came of it, if that is known by then."""
 LOOK_EVERY: Final = 0.02
@@ -49,7 +54,7 @@ class Past(Store, Protocol):
 
 
 class Broker:
-    """Enter it to let it run. `say` is told what people may want to know.
+    """Enter it to let it run.
 
     When it is left, it waits at most `patience` seconds for its disk, or as long as that takes. What it has
     acknowledged is on disk before.
@@ -61,7 +66,6 @@ class Broker:
     def __init__(
         self,
         settings: Settings,
-        say: Callable[[str], None] = lambda _: None,
         *,
         listens: bool = True,
         history: Past | None = None,
@@ -70,7 +74,6 @@ class Broker:
         self.settings = settings
         self._history = history
         self._listens = listens
-        self._say = say
         self._patience = patience
         self.address = ""  # where it listens
         self._server: Listener | None = None
@@ -93,8 +96,7 @@ class Broker:
         if settings.data is not None:
             self._journal = _journal(settings.data, settings)
             for folder, recovery in self._journal.recoveries.items():
-                if not recovery.is_clean:
-                    self._say(f"{folder}: {recovery}")
+                _tell_recovery(folder, recovery)
             stored = self._journal.stored()
             began = max(began, self._journal.latest + 1)  # also where the clock was put back
         if settings.trace is not None:
@@ -102,7 +104,8 @@ class Broker:
             stored = self._trace.complete(stored)
         core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
         for lost in self._journal.unread if self._journal is not None else ():
-            self._say(f"{settings.data}: {lost}")
+            fields = {"folder": settings.data, "first": lost.first, "last": lost.last, "reason": lost.reason}
+            emit(LOG, logging.WARNING, "journal.unreadable", "stored events cannot be read", **fields)
         takes_clients = settings.role != "router"
         store = self._history or self._journal or MemoryStore(began)
         self.host = BrokerHost(
@@ -113,7 +116,6 @@ class Broker:
             trace=self._trace,
             stored=store.taken,
             links=self,
-            say=self._say,
             door=door,
         )
         if self._listens:
@@ -129,7 +131,7 @@ class Broker:
                 await self.__aexit__()
                 raise CannotListen(str(settings.listen), _why_not(error)) from None
             self.address = address(self._server.address)
-            self._say(f"listening on {self.address}")
+            emit(LOG, logging.INFO, "broker.listening", f"listening on {self.address}", address=self.address)
         for at in settings.join:
             self._join(at)
         return self
@@ -179,15 +181,19 @@ class Broker:
             listening = self._secure()
             self.reloaded()
         except (InvalidSetting, InvalidAccess) as error:
-            self._say(f"certificates and access stay as they were: {error}")
+            reason = str(error)
+            emit(LOG, logging.WARNING, "access.kept", "certificates and access stay as they were", reason=reason)
             return
         if self._server is not None:
             self._server.secure(listening)
         if access is not None:
             self.host.admit_by(access)
-        self._say("certificates and access were read again")
+        emit(LOG, logging.INFO, "access.reloaded", "certificates and access were read again")
 
     async def __aexit__(self, *_: object) -> None:
+        began, guests = time.monotonic(), self.host.guests
+        links = sum(guest.is_broker for guest in guests)
+        emit(LOG, logging.INFO, "shutdown.began", "shutting down", clients=len(guests) - links, links=links)
         if self._server is not None:
             await self._server.close()
         for task in self._keeping.values():
@@ -198,9 +204,14 @@ class Broker:
             try:
                 await self._journal.close(self._patience)
             except TimeoutError:
-                self._say(f"the disk is not waited for any longer: {self._patience:g} seconds were not enough")
+                waited = {"seconds": self._patience, "folder": self.settings.data}
+                emit(LOG, logging.WARNING, "store.abandoned", "the disk is not waited for any longer", **waited)
         if self._trace is not None:
             self._trace.close()
+        store = self._history or self._journal
+        stored = {"position": store.position} if store is not None and store.is_durable else {}
+        fields = {"seconds": round(time.monotonic() - began, 3), "taken": self.host.chronicle.taken, **stored}
+        emit(LOG, logging.INFO, "shutdown.ended", "the broker has ended", **fields)
 
     @property
     def missing(self) -> list[Address]:
@@ -213,8 +224,18 @@ class Broker:
         async def connect(receiver: Receiver) -> End:
             return await dial(receiver, *at, tls=self._dialling, bounds=NEIGHBOUR, turn=TURN)
 
-        self._joins[at] = join = Join(str(at), connect, self._say)
+        self._joins[at] = join = Join(str(at), connect)
         self._keeping[at] = asyncio.create_task(join.keep(self.host))
+
+
+def _tell_recovery(folder: Path, found: Recovery) -> None:
+    level, what = logging.INFO, "the journal was read"
+    fields: dict[str, Any] = {"folder": folder, "records": found.records, "last": found.last}
+    if not found.is_clean:
+        level, what = logging.WARNING, "the journal was read, and some of it is lost"
+        fields["lost"] = sum(gap.last - gap.first + 1 for gap in found.lost)
+        fields["reason"] = "; ".join(map(str, [*found.lost, *([found.cut] if found.cut else [])]))
+    emit(LOG, level, "journal.recovered", what, **fields)
 
 
 async def _taken(ends: Iterable[End]) -> None:

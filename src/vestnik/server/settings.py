@@ -20,6 +20,8 @@ from vestnik.wire.replays import Replay
 ROLES: Final = ("broker", "router")
 DEFAULT_ROUTING: Final = "merging"
 WITH_ADVERTISEMENTS: Final = " with advertisements"
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -34,6 +36,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     With the certificate `tls_cert` and its `tls_key` it speaks TLS and nothing else; `tls_ca` is the authority that the
     certificates of its neighbours are of. The file `access` says who may do what; `limits`, how much.
+
+    `vestnik serve` logs what is of `log_level` or above, as `log_format` says.
     """
 
     name: str
@@ -58,6 +62,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     tls_ca: Path | None = None
     access: Path | None = None
     limits: Limits = Limits()
+    log_level: str = "info"
+    log_format: str = "text"
 
     def __post_init__(self) -> None:
         make_strategy(self.routing)
@@ -65,6 +71,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("routing", f"{self.routing} needs a root, which brokers that join freely have not")
         if self.role not in ROLES:
             raise InvalidSetting("role", f"is one of {', '.join(ROLES)}, not {self.role}")
+        for name, known in (("log_level", LOG_LEVELS), ("log_format", LOG_FORMATS)):
+            if getattr(self, name) not in known:
+                raise InvalidSetting(name, f"is one of {', '.join(known)}, not {getattr(self, name)}")
         unfit = unfit_name(self.name, within="broker")
         if unfit:
             raise InvalidSetting("name", unfit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
@@ -15,6 +16,7 @@ from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.journal.identity import identify
+from vestnik.logs import emit
 from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
@@ -22,6 +24,8 @@ from vestnik.server.leafing import leaf_through, unseen
 from vestnik.wire.messages import UNBOUND, Recall, Recalled, Taken
 from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
+
+LOG: Final = logging.getLogger(__name__)
 
 RETAIN_EVERY: Final = 10.0
 """Seconds between two looks for what is too old to be kept."""
@@ -88,8 +92,7 @@ class JournalStore:
         A broker that begins anew goes through all of it.
         """
         yield from self._held.settled(self._recent())
-        if self._journal.settings.retain_age is not None or self._latest_by is not None:
-            self._retain()
+        self._retain()
 
     def _recent(self) -> Iterator[Append]:
         for _, client, event in taken_of(self._journal.read(max(0, self._journal.last - RECENT)), self.unread):
@@ -202,9 +205,14 @@ class JournalStore:
         return found
 
     def _retain(self) -> None:
-        """Drop what is too old or not the latest; all else is dropped when something is appended."""
-        with suppress(JournalFailed):
-            self._journal.retain(time.time_ns() // 1000)
+        """Drop what is too old or not the latest, and tell what was dropped, also when something was appended."""
+        try:
+            dropped = self._journal.retain(time.time_ns() // 1000)
+        except JournalFailed:
+            dropped = None  # whoever publishes is told
+        if dropped is not None:
+            fields = {"first": dropped.first, "last": dropped.last, "events": dropped.records, "bytes": dropped.size}
+            emit(LOG, logging.INFO, "retention.dropped", "retention has dropped the oldest events", **fields)
         if self._latest_by is not None and self._journal.first < self._journal.last > self._compacted:
             self._compacted = self._journal.last
             self._begin(self._compact(self._latest_by))
@@ -212,11 +220,19 @@ class JournalStore:
 
     async def _compact(self, path: spaces.Path) -> None:
         try:
-            await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
-        except TooManyOpenFiles:
+            done = await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
+        except JournalClosed:
+            return
+        except TooManyOpenFiles as error:
             self._compacted = 0  # the next look tries again
-        except (JournalFailed, JournalClosed, OSError):
-            pass  # a full disk leaves all as it was
+            emit(LOG, logging.WARNING, "retention.failed", "a compaction is put off", reason=str(error))
+            return
+        except (JournalFailed, OSError) as error:  # all is as it was
+            emit(LOG, logging.WARNING, "retention.failed", "a compaction has failed", reason=str(error))
+            return
+        if done.segments:
+            fields = {"segments": done.segments, "events": done.records, "bytes": done.size}
+            emit(LOG, logging.INFO, "retention.compacted", "retention has dropped superseded events", **fields)
 
     def _commit_later(self) -> None:
         if self._later is None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from vestnik.cli.inputs import Refused
+from vestnik.cli.logs import address_in
 
 LINE: Final = "b1", "b2", "b3"
 MIDDLE: Final = "b2"
@@ -53,8 +54,8 @@ class Brokers:
             while True:
                 text = said.read_text(encoding="utf-8")
                 for line in text.splitlines(keepends=True):
-                    if line.startswith("listening on ") and line.endswith("\n"):
-                        return line.removeprefix("listening on ").strip()
+                    if line.endswith("\n") and (address := address_in(line)):
+                        return address
                 if self._running[name].poll() is not None:
                     raise Refused(f"broker {name} could not be started: {text.strip()}")
                 await asyncio.sleep(LOOK_EVERY)
