@@ -129,7 +129,7 @@ async def test_while_a_compaction_runs(tmp_path: Path) -> None:
 
 
 async def test_while_the_disk_hangs(tmp_path: Path) -> None:
-    """What is not on disk was not acknowledged, and is not waited for without an end."""
+    """The broker does not wait for ever to sync events that it has not acknowledged."""
     flag = tmp_path / "hangs"
     with serving("--data", str(tmp_path), patch=HANGING_DISK.format(flag=str(flag))) as (running, address):
         async with vestnik.connect(address) as feed:

@@ -1,4 +1,4 @@
-"""What an operator is told: by the log of a process, and by loggers in one that embeds a broker."""
+"""The log of a broker: of `vestnik serve` on standard error, and by loggers in a program that embeds one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from vestnik.wire.frames import VERSION, frame
 from vestnik.wire.messages import Goodbye, Hello, Message
 
 FAKE = "2026-01-01T00:00:00.000Z INFO    listening on evil:1 event=broker.listening"
-"""What a stranger would like an operator to read."""
+"""A line that a stranger may try to put into the log."""
 
 
 def ended(running: subprocess.Popen[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a broker writes is for its owner alone, however wide the umask is."""
+"""Files of a broker are private to their owner, however wide the umask is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_access_file(tmp_path: Path) -> None:
 
 
 def test_what_is_there_stays_as_it_was_set(tmp_path: Path) -> None:
-    """Who lets a group read the access file goes on doing so."""
+    """An operator may let a group read the access file."""
     access = tmp_path / "access.toml"
     access.touch()
     access.chmod(0o640)

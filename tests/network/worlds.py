@@ -39,7 +39,7 @@ async def taken(subscription: Subscription, count: int) -> list[Any]:
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
-    """What was logged of an event: each message with its fields."""
+    """Return each message that was logged with this event, with its fields."""
     records = [record.__dict__ for record in caplog.records]
     return [f"{one['message']} {one['fields']}" for one in records if one.get("event") == event]
 

@@ -96,7 +96,7 @@ class Journal:
 
     @property
     def readable(self) -> int:
-        """The last position that may ever be read, as far as is known; JournalClosed after `stop`."""
+        """The last position that can be read now or later. Raise JournalClosed after `stop`."""
         self.check_reading()
         return self.committed if self._writer.failed else FOREVER
 
@@ -143,11 +143,11 @@ class Journal:
             return not self._shelf.growing.count or self._rolls()
 
     def stop(self) -> None:
-        """Let readers and a compaction in other threads end at their next step, with JournalClosed."""
+        """Let readers and compactions in other threads end at their next step: they raise JournalClosed."""
         self._is_stopped = True
 
     def check_reading(self) -> None:
-        """JournalClosed after `stop`."""
+        """Raise JournalClosed after `stop`."""
         if self._is_stopped:
             raise JournalClosed(self._directory)
 

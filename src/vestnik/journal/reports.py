@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Retention has dropped the positions `first` to `last`: so many records, of a `size` in bytes."""
+    """Retention has dropped the positions `first` to `last`: a number of `records`, with `size` bytes."""
 
     first: int
     last: int

@@ -1,4 +1,4 @@
-"""What an operator is told of those who connect: who comes and goes, who lags, and what is refused."""
+"""Logs what happens at connections: clients and neighbours come, go, lag and lose something; requests are refused."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Tell: TypeAlias = Callable[[dict[str, Any]], None]
 class Throttle:
     """Tells the first of a kind at once; those of the same kind that follow within an interval it tells as one.
 
-    What it tells has a `count`, and the other fields of the latest.
+    It tells a `count`, and the other fields of the latest.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tell: Tell) -> None:
