@@ -221,6 +221,29 @@ async def test_a_flood_is_one_record_in_an_interval(monkeypatch: pytest.MonkeyPa
     assert sum(one["count"] for one in told) == 102
 
 
+async def test_who_leaves_by_itself_was_not_refused(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker inside a program asks how this one routes, and leaves again, before it links."""
+    caplog.set_level(logging.INFO, "vestnik")
+    async with broker() as b:
+        async with vestnik.LocalBus(join=b.address):
+            pass
+        for number in range(10):
+            await say(b.address, Goodbye(f"code {number}", FAKE))
+        assert len(b.host._notices._connections._timers) == 0, "strangers choose no kinds of refusals"
+    assert logged(caplog, "connection.refused") == []
+
+
+async def test_bytes_that_are_no_message_are_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as b:
+        for _ in range(10):
+            reader, writer = await asyncio.open_connection(*read_address(b.address))
+            writer.write(b"\xff" * 100)
+            await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+    first, others = logged(caplog, "connection.refused")
+    assert "'code': 'frame'" in first and "'count': 1" in first and "'count': 9" in others
+
+
 PROGRAM = """
 import asyncio, logging, sys, vestnik
 if sys.argv[1:]:

@@ -334,6 +334,7 @@ class BrokerHost:
                 self._admit(end, guest)
             case Goodbye(code, reason):
                 end.close()
+                self._presence.left(end)  # by itself: it was not turned away
                 self.closed(end, reason, code)
             case Malformed(reason):
                 self._refuse(end, "hello", reason)

@@ -11,7 +11,8 @@ from vestnik.logs import emit
 from vestnik.server.door import Guest
 from vestnik.server.lagging import Lagging
 from vestnik.server.throttling import Throttle
-from vestnik.transport.ends import CLOSED, End
+from vestnik.transport.ends import End
+from vestnik.transport.tcp import NO_MESSAGE
 from vestnik.wire.messages import Ask, Message, NodeId, Refused, Stored
 
 LOG: Final = logging.getLogger(__name__)
@@ -53,11 +54,14 @@ class Notices:
             emit(LOG, logging.INFO, "client.left", "client disconnected", client=guest.name, **fields)
 
     def turned_away(self, end: End, code: str, reason: str) -> None:
-        """Tell of a connection that ended before its other side was let in."""
-        if reason == CLOSED and not code:
-            emit(LOG, logging.DEBUG, "connection.closed", "a connection ended before Hello", peer=end.peer)
+        """Tell of a connection that ended before its other side was let in. The code is one of this broker's own."""
+        if not code and reason.startswith(NO_MESSAGE):
+            code = "frame"
+        fields = {"code": code, "reason": reason, "peer": end.peer}
+        if not code:
+            emit(LOG, logging.DEBUG, "connection.closed", "a connection ended before Hello", **fields)
         elif code != SHUTDOWN:
-            self._connections.take(code, code=code, reason=reason, peer=end.peer)
+            self._connections.take(code, **fields)
 
     def answered(self, client: NodeId, answer: Message) -> None:
         """Tell of an answer if it refuses something."""
@@ -81,7 +85,7 @@ class Notices:
             kept = one.kept[0].number if one.kept else one.last + 1
             lost = min(kept - 1, unsent.pop(name)) - after
             if lost > 0:
-                self._losses.take((client, name), client=client, subscription=name, lost=lost)
+                self._losses.take(client, client=client, subscription=name, lost=lost)
 
     def _may_lack(self, client: NodeId) -> None:
         known = self._core.clients.get(client)

@@ -24,6 +24,7 @@ from vestnik.wire.messages import Message
 
 HIGH_WATER = 1024 * 1024
 """Bytes that are sent and not taken before an end is full."""
+NO_MESSAGE: Final = "it sent no message"
 CLOSE_WITHIN = 10.0
 """Seconds in which the other end has to take what was sent before the connection was closed."""
 ANYTHING: Final = Bounds()
@@ -201,7 +202,7 @@ class TcpEnd(End, asyncio.Protocol):
             self._receiver.closed(self, foreign, FOREIGN)
         else:
             self.refuse("frame", wrong)
-            self._receiver.closed(self, f"it sent no message: {wrong}")
+            self._receiver.closed(self, f"{NO_MESSAGE}: {wrong}")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._gone.set()
