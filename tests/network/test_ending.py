@@ -251,6 +251,37 @@ async def test_with_a_web_hook_whose_sink_hangs(tmp_path: Path) -> None:
     assert await stored(tmp_path) == list(range(10))
 
 
+async def test_with_all_of_it_at_once(tmp_path: Path) -> None:
+    """A disk that hangs, a client and a stream that are not read, and a web hook whose sink hangs."""
+    flag, sink = tmp_path / "hangs", HangingSink()
+    patch = HANGING_DISK.format(flag=str(flag)) + "os.fsync = hang"
+    async with sink as target:
+        with serving("--http", "127.0.0.1:0", "--data", str(tmp_path), patch=patch) as (running, address):
+            host, port = told(running.stderr, HTTP).split(":")
+            with socket.create_connection((host, int(port))) as stream:
+                stream.sendall(b"GET /events?filter=price%20%3E%3D%200 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                assert (await asyncio.to_thread(stream.recv, 12)) == b"HTTP/1.1 200"
+                async with (
+                    httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False, timeout=20) as http,
+                    vestnik.connect(address) as feed,
+                    stopped("sub", "price >= 0", "--url", address, "--name", "deaf") as deaf,
+                ):
+                    await http.post("/subscriptions", json={"filter": "price >= 0", "sink": target})
+                    while not any(one["subscriptions"] for one in await feed.inspect("clients", name="deaf")):
+                        await asyncio.sleep(0.02)
+                    deaf.send_signal(signal.SIGSTOP)
+                    for price in range(300):
+                        await feed.publish(vestnik.Event("t", {"price": price, "text": "x" * 30_000}, source="feed"))
+                    await asyncio.wait_for(sink.asked.wait(), 20)
+                    flag.touch()
+                    waiting = asyncio.create_task(feed.publish(quote(300, source="feed")))
+                    await feed.inspect("status")
+                    assert await ended(running) == 0
+                    waiting.cancel()
+                    await asyncio.gather(waiting, return_exceptions=True)
+    assert (await stored(tmp_path))[:300] == list(range(300))
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_while_it_begins(tmp_path: Path, number: int) -> None:
     with serving("--data", str(tmp_path), patch=SLOW_RECOVERY) as (running, address):

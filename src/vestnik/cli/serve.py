@@ -28,8 +28,8 @@ LOG: Final = logging.getLogger(__name__)
 SWITCH = 0.001
 """Seconds for which a thread that reads something large keeps the interpreter while the event loop waits for it."""
 ENDS: Final = (signal.SIGTERM, signal.SIGINT)
-DISK_WITHIN: Final = 1.0
-"""Seconds for which a broker that ends waits for its disk."""
+LEAVE_WITHIN: Final = 1.5
+"""Seconds after a signal in which the broker and its disk have to be ready to end."""
 
 
 @click.command("serve", epilog="Exit codes: 0 ended when it was told to; 2 it could not be started.")
@@ -78,11 +78,12 @@ async def _serve(settings: Settings) -> None:
         for number in ENDS:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
+        broker.leave_within(LEAVE_WITHIN)
         ended.set()
 
     for number in ENDS:
         signal.signal(number, _exit)
-    broker = Broker(settings, patience=DISK_WITHIN)
+    broker = Broker(settings)
     loop.add_signal_handler(signal.SIGHUP, broker.reload)
     async with broker if settings.http is None else behind_gateway(broker, settings.http):
         for number in ENDS:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from vestnik.errors import InvalidSetting
+from vestnik.threads import Worker
 
 
 class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,6 +38,7 @@ class HookFile:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._writing = asyncio.Lock()
+        self._disk = Worker("vestnik-hooks")
 
     def read(self) -> list[Hook]:
         """InvalidSetting where the file is damaged."""
@@ -51,7 +54,13 @@ class HookFile:
         """When this returns, they are on disk."""
         if self._path is not None:
             async with self._writing:
-                await asyncio.to_thread(_replace, self._path, msgspec.json.encode(list(hooks)))
+                await self._disk.start(
+                    partial(_replace, self._path, msgspec.json.encode(list(hooks))), asyncio.get_running_loop()
+                )
+
+    def close(self) -> None:
+        """Let the thread that writes end when it is ready."""
+        self._disk.end()
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -7,6 +7,7 @@ import logging
 import math
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
@@ -34,6 +35,8 @@ from vestnik.wire.replays import Replay
 LOG: Final = logging.getLogger(__name__)
 
 QUEUE = 1000
+CLOSE_WITHIN: Final = 0.3
+"""Seconds for which a gateway that is closed waits until hooks are written."""
 WRITTEN_EVERY = 5.0
 """Seconds after which it is written down how far hooks have come."""
 RETRY: Final = 1.0
@@ -239,7 +242,10 @@ class Webhooks:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
         await asyncio.gather(*map(_stop, self._running.values()))
-        await self._write()
+        with suppress(TimeoutError):  # more is pushed again then
+            async with asyncio.timeout(CLOSE_WITHIN):
+                await self._write()
+        self._file.close()
 
 
 async def _pushed(push: Push, bus: Bus, subscription: Subscription, gap: Gap | None = None) -> None:

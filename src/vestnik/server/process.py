@@ -42,6 +42,8 @@ LOG: Final = logging.getLogger(__name__)
 LINKED_WITHIN: Final = 3.0
 """Seconds in which whoever asks for a link hears what came of it, if that is known by then."""
 LOOK_EVERY: Final = 0.02
+DISK_WITHIN: Final = 0.3
+"""Seconds for which a broker that has to leave waits for its disk, at least."""
 TAKEN_WITHIN: Final = 0.3
 """Seconds in which clients and neighbours have to take what was sent before the broker leaves."""
 
@@ -56,8 +58,8 @@ class Past(Store, Protocol):
 class Broker:
     """Enter it to let it run.
 
-    When it is left, it waits at most `patience` seconds for its disk, or as long as that takes. What it has
-    acknowledged is on disk before.
+    When it is left, it waits for its disk, after `leave_within` not for long. It syncs events before it acknowledges
+    them, so nothing of these is lost.
 
     One that does not listen is for clients in its own process, and for neighbours that it joins. One that is a
     `history` stores nothing else, and does not announce what its own client wants; that store is not closed by it.
@@ -69,12 +71,11 @@ class Broker:
         *,
         listens: bool = True,
         history: Past | None = None,
-        patience: float | None = None,
     ) -> None:
         self.settings = settings
         self._history = history
         self._listens = listens
-        self._patience = patience
+        self._deadline: float | None = None  # by the steady clock
         self.address = ""  # where it listens
         self._server: Listener | None = None
         self._joins: dict[Address, Join] = {}
@@ -190,6 +191,10 @@ class Broker:
             self.host.admit_by(access)
         emit(LOG, logging.INFO, "access.reloaded", "certificates and access were read again")
 
+    def leave_within(self, seconds: float) -> None:
+        """Let the process end so soon: the broker will be left by then, and does not wait for its disk any longer."""
+        self._deadline = time.monotonic() + seconds
+
     async def __aexit__(self, *_: object) -> None:
         began, guests = time.monotonic(), self.host.guests
         links = sum(guest.is_broker for guest in guests)
@@ -201,10 +206,11 @@ class Broker:
         await asyncio.gather(*self._keeping.values(), return_exceptions=True)
         await _taken(self.host.close())
         if self._journal is not None:
+            within = None if self._deadline is None else max(DISK_WITHIN, self._deadline - time.monotonic())
             try:
-                await self._journal.close(self._patience)
+                await self._journal.close(within)
             except TimeoutError:
-                waited = {"seconds": self._patience, "folder": self.settings.data}
+                waited = {"seconds": within, "folder": self.settings.data}
                 emit(LOG, logging.WARNING, "store.abandoned", "the disk is not waited for any longer", **waited)
         if self._trace is not None:
             self._trace.close()

@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -21,6 +22,7 @@ from vestnik.model import spaces
 from vestnik.model.events import Event
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
+from vestnik.threads import Worker
 from vestnik.wire.messages import UNBOUND, Recall, Recalled, Taken
 from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
@@ -73,6 +75,7 @@ class JournalStore:
         self.recoveries = {folder: self._journal.recovery, folder.with_name("held"): self._held.recovery}
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
+        self._compactor = Worker("vestnik-compact")
         self._is_closing = False
         self._retaining: asyncio.TimerHandle | None = None
 
@@ -220,7 +223,8 @@ class JournalStore:
 
     async def _compact(self, path: spaces.Path) -> None:
         try:
-            done = await asyncio.to_thread(self._journal.compact, lambda record: _value(record, path))
+            work = partial(self._journal.compact, lambda record: _value(record, path))
+            done = await self._compactor.start(work, asyncio.get_running_loop())
         except JournalClosed:
             return
         except TooManyOpenFiles as error:
@@ -259,6 +263,7 @@ class JournalStore:
             await self._commit.close()
             await self._leaving.close()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._compactor.end()
         self._journal.close()
         self._held.close()
 
