@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.webs import World, world
+from network.worlds import logged
 from vestnik.errors import InvalidRequest, InvalidSetting
 from vestnik.gateway import handshake
 from vestnik.gateway.settings import GatewaySettings, most_connections
@@ -89,7 +90,9 @@ LISTENERS = {
 }
 
 
-async def test_a_sink_that_does_not_agree_looks_the_same_whatever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sink_that_does_not_agree_looks_the_same_whatever_is_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The operator is told what went wrong; who asked for the web hook gets one answer, after one time."""
     monkeypatch.setattr(handshake, "AGREE_WITHIN", 3.0)
     loop = asyncio.get_running_loop()
@@ -101,7 +104,7 @@ async def test_a_sink_that_does_not_agree_looks_the_same_whatever_is_there(monke
             begun = loop.time()
             answer = await here.http.post("/subscriptions", json={"filter": "a = 1", "sink": sink})
             assert loop.time() - begun >= 2.9, listener
-            told = [line for line in here.said if sink in line]
+            told = [line for line in logged(caplog, "webhook.refused") if sink in line]
             assert len(told) == 1 and reason in told[0], (listener, told)
             return answer.status_code, answer.text
 

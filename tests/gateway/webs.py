@@ -32,7 +32,6 @@ class World(NamedTuple):
     address: str
     bus: Bus
     http: httpx.AsyncClient
-    said: list[str]
 
 
 @asynccontextmanager
@@ -42,9 +41,8 @@ async def world(
     """`settings` are the gateway's; the clients show `token`. Sinks are on this machine unless told otherwise."""
     own = Settings(name="b", data=data, advertisements=advertisements, access=access)
     async with Broker(own, listens=False) as broker:
-        said: list[str] = []
         terms = GatewaySettings(**{"sinks": ("127.0.0.1",), **settings})
-        gateway = Gateway(lambda token: within(broker, token=token), terms, say=said.append)
+        gateway = Gateway(lambda token: within(broker, token=token), terms)
         async with (
             GatewayServer(gateway, ANYWHERE) as server,
             within(broker, token=token) as bus,
@@ -52,7 +50,7 @@ async def world(
         ):
             if token:
                 http.headers["authorization"] = f"Bearer {token}"
-            yield World(broker, gateway, server.address, bus, http, said)
+            yield World(broker, gateway, server.address, bus, http)
 
 
 def quote(price: float, **envelope: Any) -> Event:

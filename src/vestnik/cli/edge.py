@@ -49,7 +49,6 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
         settings,
         missing=missing,
         readings=lambda: _readings(broker),
-        say=say,
     )
 
     cert, key = broker.settings.tls_cert, broker.settings.tls_key

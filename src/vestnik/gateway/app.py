@@ -35,7 +35,7 @@ class Gateway:
     """What clients do, over HTTP and WebSocket. Enter it to let it run, and give it to an ASGI server meanwhile.
 
     `connect` makes a client of the broker, wherever that is. `missing` says what it waits for until it is ready, and
-    `readings` what else is measured. `say` is told what the operator should know, and clients should not.
+    `readings` what else is measured.
     """
 
     def __init__(
@@ -45,7 +45,6 @@ class Gateway:
         *,
         missing: Missing = lambda: (),
         readings: Readings = dict,
-        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings = settings = settings or GatewaySettings()
         encoder, self._metrics = Encoder(), Metrics(readings)
@@ -53,7 +52,7 @@ class Gateway:
         self._sessions = Sessions(connect, settings.connections, settings.patience)
         self._sockets = Sockets(connect, encoder, self._metrics, settings)
         self._source = EventSource(connect, encoder, self._metrics, settings)
-        self._webhooks = Webhooks(connect, encoder, self._metrics, settings, say)
+        self._webhooks = Webhooks(connect, encoder, self._metrics, settings)
         publishing = Publishing(self._metrics, settings)
         known = partial(admitted, self._sessions)
         self.routes: Final = [

@@ -7,13 +7,16 @@ which ports are open or what listens there: every failure has the same words and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
 from typing import Final
 
 import h11
 
 from vestnik.errors import InvalidRequest
 from vestnik.gateway.sinks import Answer, Sink, ask
+from vestnik.logs import emit
+
+LOG: Final = logging.getLogger(__name__)
 
 ORIGIN: Final = "vestnik"
 """Who asks: sinks allow it by this name, or allow all with `*`."""
@@ -27,17 +30,18 @@ class Disagreed(Exception):
     """A sink did not agree: the reason, for the operator only."""
 
 
-async def permitted_rate(sink: Sink, say: Callable[[str], None]) -> float:
+async def permitted_rate(sink: Sink) -> float:
     """Return how many requests a minute a sink allows; InvalidRequest if it does not agree.
 
-    `say` tells the operator why it does not, and nobody else.
+    The log tells the operator why it does not, and nobody else.
     """
     loop = asyncio.get_running_loop()
     told_at = loop.time() + AGREE_WITHIN
     try:
         return _rate(await ask(sink, "OPTIONS", {"webhook-request-origin": ORIGIN}, within=AGREE_WITHIN))
     except (OSError, h11.ProtocolError, Disagreed) as error:
-        say(f"the sink {sink.url} did not agree to a web hook: {reason_of(error)}")
+        fields = {"sink": sink.url, "reason": reason_of(error)}
+        emit(LOG, logging.WARNING, "webhook.refused", "a sink did not agree to a web hook", **fields)
     await asyncio.sleep(told_at - loop.time())
     raise InvalidRequest(
         f"the sink did not agree within {AGREE_WITHIN:g} seconds: it has to answer OPTIONS with 2xx and"

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -72,13 +72,11 @@ class Webhooks:
         encoder: Encoder,
         metrics: Metrics,
         settings: GatewaySettings,
-        say: Callable[[str], None],
     ) -> None:
         self._connect = connect
         self._encoder = encoder
         self._metrics = metrics
         self._settings = settings
-        self._say = say
         self._file = HookFile(settings.hooks)
         self._running: dict[str, _Running] = {}
         self._opening = 0
@@ -143,7 +141,7 @@ class Webhooks:
         bus, subscription = await self._subscribed(hook, replay=replay)
         seen = dict(bus.begun(subscription))  # before anything has come
         try:
-            rate = await permitted_rate(sink, self._say)
+            rate = await permitted_rate(sink)
         except BaseException:
             await bus.close()
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterable, Set
+from collections.abc import Coroutine, Iterable, Set
 from functools import partial
 from typing import Any, Final, NamedTuple
 
