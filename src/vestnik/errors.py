@@ -369,10 +369,11 @@ class MissingEvents(JournalError):
         self.first = first
         self.last = last
         self.reason = reason
-        upto = "on" if last is None else f"to {last}"
+        upto = "on" if last is None else f"to {last} ({last - first + 1:,} positions)"
         super().__init__(
-            f"the journal of {broker} cannot be read from position {first} {upto}: {reason}; "
-            "to go on without these events, set the option failOnDataLoss to false"
+            f"the journal of {broker} cannot be read from position {first} {upto}: {reason}; to go on without these "
+            "events, set the option failOnDataLoss to false; to begin a query with what is kept, startingOffsets to "
+            "earliest"
         )
 
 

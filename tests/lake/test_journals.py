@@ -190,8 +190,10 @@ def test_rows_of_pages(tmp_path: Path) -> None:
     batches = [batch_of_page(page, "b") for page in reader.pages(0)]
     assert [row for batch, _ in batches for row in batch.to_pylist()] == batch_of_taken(taken, "b").to_pylist()
     assert [one.dropped for one in unread] == [True, False, False]
-    bad = [(one.position, one.time, one.payload) for _, some in batches for one in some]
-    assert bad == [(unread[1].first, None, None), (61, 5, b"\x01")]
+    bad = [(one.position, one.kind, one.time, one.payload) for _, some in batches for one in some]
+    gone, damaged = unread[:2]
+    assert bad == [(1, "dropped", None, None), (damaged.first, "damaged", None, None), (61, "no event", 5, b"\x01")]
+    assert [one.positions for _, some in batches for one in some] == [gone.last, damaged.last - damaged.first + 1, 1]
 
 
 def test_what_is_half_written_is_not_there_yet(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from strategies_events import events, fewer, nested
 from vestnik.errors import InvalidEvent
 from vestnik.journal import Record
 from vestnik.lake.events import events_of, taken_of
+from vestnik.lake.losses import Kind
 from vestnik.lake.rows import CHUNK, Unreadable, batch_of, batch_of_records, batch_of_taken, quarantine_of
 from vestnik.lake.schema import EVENTS, QUARANTINE
 from vestnik.model.events import Event
@@ -111,13 +113,13 @@ def test_many_records_keep_their_order() -> None:
 
 
 def test_the_quarantine_keeps_what_could_not_be_read() -> None:
-    bad = [Unreadable(3, 5, "it holds no event", b"\xff"), Unreadable(4, None, "damaged", None)]
+    bad = [Unreadable(3, 5, "it holds no event", b"\xff"), Unreadable(4, None, "damaged", None, Kind.DAMAGED, 7)]
     batch = quarantine_of(bad, "b1")
     batch.validate(full=True)
     assert batch.schema == QUARANTINE
-    assert [tuple(found.values())[3:] for found in batch.to_pylist()] == [
-        ("it holds no event", b"\xff"),
-        ("damaged", None),
+    assert [tuple(found.values())[1:] for found in batch.to_pylist()] == [
+        (3, 1, "no event", datetime(1970, 1, 1, microsecond=5, tzinfo=UTC), "it holds no event", b"\xff"),
+        (4, 7, "damaged", None, "damaged", None),
     ]
     assert batch.column("taken_by").to_pylist() == ["b1", "b1"]
 

@@ -34,7 +34,7 @@ def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def test_spark_takes_in_what_one_process_does(spark: SparkSession, tmp_path: Path, journals: list[Path]) -> None:
     done = ingest(spark, journals, tmp_path / "lake")
-    assert (done.events, done.again, done.quarantined) == (400, 100, 1)
+    assert (done.events, done.again, done.lost()) == (400, 100, 1)
     take_in(tmp_path / "alone", journals)
     assert content(tmp_path / "lake") == content(tmp_path / "alone")
     write(journals[0], "b1", [quote(n, "b1") for n in range(395, 420)])
@@ -57,7 +57,7 @@ def test_a_lake_is_a_table_of_spark(spark: SparkSession, tmp_path: Path, journal
 
 def test_what_is_wrong_with_a_journal_is_said_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidJournal, match="is no folder"):
-        on(spark)(stage, [Part(tmp_path, "part", str(tmp_path / "missing"), "b1", "", None, 1, {})])
+        on(spark)(stage, [Part(tmp_path, "part", str(tmp_path / "missing"), "b1", "", 0, 1, {})])
 
 
 ODD = ["цена", "a/b=ü c", "..", "A", "a", "t" * 300, "__HIVE_DEFAULT_PARTITION__", "007", "2026-01-01", "x%2Fy"]

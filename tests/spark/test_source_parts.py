@@ -125,6 +125,9 @@ def test_positions_are_shared_fairly_and_all_are_used() -> None:
 def test_stretches_hold_every_position_once() -> None:
     assert list(stretches(3, 10, 3)) == [(3, 6), (6, 9), (9, 10)]
     assert list(stretches(3, 3, 3)) == list(stretches(4, 3, 3)) == []
+    assert list(stretches(0, 10, 3, 6)) == [(0, 8), (8, 10)], "what was dropped takes no tasks"
+    assert list(stretches(0, 10, 3, 11)) == list(stretches(0, 10, 3, 99)) == [(0, 10)]
+    assert list(stretches(7, 10, 3, 6)) == [(7, 10)]
 
 
 def test_offsets_are_words_or_positions() -> None:
@@ -150,17 +153,16 @@ def test_what_brokers_take_for_too_complex_is_left_to_spark() -> None:
     assert left and Filter.parse(str(filter)) == filter, "a broker takes what is put to it"
 
 
-def test_who_may_go_on_without_what_was_dropped_plans_no_tasks_for_it(tmp_path: Path) -> None:
+def test_what_was_dropped_is_part_of_the_first_task(tmp_path: Path) -> None:
     folder = written(tmp_path / "b", "b", [quote(n, "b") for n in range(90)], segment_size=2_000, retain_size=4_000)
     with open_journal(folder) as journal:
         first, last = journal.first(), journal.last()
     start, end = {"b": [3, ""]}, {"b": [last, ""]}
-    (part,) = StreamReader(Reading(urls=(str(folder),), is_strict=False)).partitions(start, end)
-    assert isinstance(part, Stretch) and first > 5 and (part.after, part.upto) == (first - 1, last)
-    reader = StreamReader(Reading(urls=(str(folder),), is_strict=False, per_trigger=5))
-    assert reader.latestOffset(start, reader.getDefaultReadLimit())["b"][0] == first + 4
-    (part,) = StreamReader(Reading(urls=(str(folder),))).partitions(start, end)
-    assert isinstance(part, Stretch) and part.after == 3, "the task says what is missing"
+    for is_strict in (True, False):
+        reader = StreamReader(Reading(urls=(str(folder),), is_strict=is_strict, per_trigger=5, per_partition=50))
+        (part,) = reader.partitions(start, end)
+        assert isinstance(part, Stretch) and first > 55 and (part.after, part.upto) == (3, last), "one task for all"
+        assert reader.latestOffset(start, reader.getDefaultReadLimit())["b"][0] == first + 4
 
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 from vestnik.client.sync import connect_sync
 from vestnik.errors import WrongValue
-from vestnik.lake.journals import Journal
+from vestnik.lake.journals import BEGINNING, Journal
 from vestnik.model.filters import Filter
 from vestnik.wire.leaves import EVERYTHING
 from vestnik.wire.messages import Page, Reviewed
@@ -42,6 +42,11 @@ class BrokerJournal(Journal):
     def identity(self) -> str:
         """As it was said with the last answer."""
         return self._identity
+
+    def beginning(self) -> int:
+        """Return what it is, if the broker has a data folder; only then it says which journal it has."""
+        ends = self._ends()
+        return BEGINNING if ends.journal else ends.first
 
     def first(self) -> int:
         return self._ends().first

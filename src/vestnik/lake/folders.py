@@ -11,7 +11,7 @@ from vestnik.journal import Observer
 from vestnik.journal.folders import JOURNAL, name_in
 from vestnik.journal.identity import identity_in
 from vestnik.journal.segments import SUFFIX
-from vestnik.lake.journals import Journal
+from vestnik.lake.journals import BEGINNING, Journal
 from vestnik.model.filters import Filter
 from vestnik.wire.leaves import EVERYTHING, Leaf, opened
 from vestnik.wire.messages import Page
@@ -58,6 +58,9 @@ class FolderJournal(Journal):
                 if taken.event.broker is not None:
                     return taken.event.broker
         raise InvalidJournal(self._folder, "does not say whose it is; it will when its broker was started once more")
+
+    def beginning(self) -> int:
+        return BEGINNING
 
     def first(self) -> int:
         return self._observer.first

@@ -23,6 +23,8 @@ from vestnik.wire.leaves import EVERYTHING, opened
 from vestnik.wire.messages import Page, Taken, Unread
 
 LOG: Final = logging.getLogger(__name__)
+BEGINNING: Final = 1
+"""The first position of every journal in a data folder."""
 
 
 class Journal(ABC):
@@ -37,6 +39,13 @@ class Journal(ABC):
     @abstractmethod
     def identity(self) -> str:
         """Which journal of that broker it is: another where it was begun anew. Empty where that is not known."""
+
+    @abstractmethod
+    def beginning(self) -> int:
+        """Return the first position that the journal ever had: what is missing from there to `first` was dropped.
+
+        It is `first` if that is not known, as of a broker without a data folder.
+        """
 
     @abstractmethod
     def first(self) -> int:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from msgspec import json, msgpack
 
 from vestnik.journal import Record
+from vestnik.lake.losses import Kind, Loss, kind_of
 from vestnik.lake.schema import EVENTS, INSTANT, QUARANTINE
 from vestnik.model.envelope import MEDIUM, Pairs
 from vestnik.model.events import Event, Seldom
@@ -31,12 +32,22 @@ _decode_taken = msgpack.Decoder(tuple[str, Event]).decode
 
 
 class Unreadable(NamedTuple):
-    """A record of a journal that holds no event: where it was, when it was written, why, and its bytes."""
+    """Positions of a journal that cannot be read, from `position` on: since when, why, and the bytes of a record.
+
+    `positions` is None if how many they are is not known.
+    """
 
     position: int
     time: int | None
     reason: str
     payload: bytes | None
+    kind: Kind = Kind.NO_EVENT
+    positions: int | None = 1
+
+    def loss(self, broker: str) -> Loss:
+        """Return what is lost by it of the journal of `broker`."""
+        last = None if self.positions is None else self.position + self.positions - 1
+        return Loss(broker, self.kind, self.position, last, self.positions)
 
 
 def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
@@ -62,18 +73,16 @@ def batch_of_records(records: Sequence[Record], taken_by: str) -> tuple[pa.Recor
 
 
 def batch_of_page(page: Page, taken_by: str) -> tuple[pa.RecordBatch, list[Unreadable]]:
-    """The rows of a page from the journal of `taken_by`, and what should be on it and cannot be read.
-
-    What the journal has dropped is no part of that: `page.unread` says it, too.
-    """
+    """Return the rows of a page from the journal of `taken_by`, and what should be on it and cannot be read."""
     positions, times, events, unread = columns_of(page)
-    return _taken(events, positions, times, taken_by), [unreadable(one) for one in unread if not one.dropped]
+    return _taken(events, positions, times, taken_by), [unreadable(one) for one in unread]
 
 
 def unreadable(one: Unread) -> Unreadable:
-    """What cannot be read as a row of the quarantine, at its first position."""
+    """Return what cannot be read as one row of the quarantine, at its first position."""
     several = "" if one.first == one.last else f"up to position {one.last}: "
-    return Unreadable(one.first, one.time, several + one.reason, one.payload or None)
+    count = one.last - one.first + 1
+    return Unreadable(one.first, one.time, several + one.reason, one.payload or None, kind_of(one), count)
 
 
 def quarantine_of(bad: Sequence[Unreadable], taken_by: str) -> pa.RecordBatch:
@@ -81,6 +90,8 @@ def quarantine_of(bad: Sequence[Unreadable], taken_by: str) -> pa.RecordBatch:
     columns = [
         _same(taken_by, pa.string(), len(bad)),
         pa.array([one.position for one in bad], pa.int64()),
+        pa.array([one.positions for one in bad], pa.int64()),
+        pa.array([one.kind.value for one in bad], pa.string()),
         pa.array([one.time for one in bad], INSTANT),
         pa.array([one.reason for one in bad], pa.string()),
         pa.array([one.payload for one in bad], pa.binary()),

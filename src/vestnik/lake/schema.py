@@ -39,9 +39,15 @@ QUARANTINE: Final = pa.schema(
     [
         pa.field("taken_by", pa.string(), nullable=False),
         pa.field("position", pa.int64(), nullable=False),
+        pa.field("positions", pa.int64()),
+        pa.field("kind", pa.string()),
         pa.field("taken_at", INSTANT),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("payload", pa.binary()),
     ]
 )
-"""A record of a journal that is no event: where it was, why it cannot be read, and its bytes, where there are any."""
+"""Positions of a journal that cannot be read: the first, how many, why, and the bytes of a record that is no event.
+
+`kind` is one of `vestnik.lake.losses.Kind`. `positions` is null if the number is not known. Files that were written
+before these two columns existed have null in both.
+"""

@@ -21,8 +21,9 @@ from vestnik.lake.declared import extended
 from vestnik.lake.journals import Journal, open_journal
 from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
 from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of, reading
+from vestnik.lake.losses import Kind, Loss, summed
 from vestnik.lake.manifest import Column, DataFile, PlainFile
-from vestnik.lake.rows import Unreadable, batch_of_page, quarantine_of, unreadable
+from vestnik.lake.rows import Unreadable, batch_of_page, quarantine_of
 from vestnik.lake.schema import EVENTS
 
 ORDER: Final = [("taken_at", "ascending"), ("taken_by", "ascending"), ("position", "ascending")]
@@ -50,18 +51,19 @@ class Part(Struct, frozen=True):
     at: str
     broker: str
     journal: str
-    after: int | None
+    after: int
     upto: int
     declared: dict[str, dict[str, Column]]
     replaced: int | None = None
 
 
 class Staged(Struct, frozen=True):
-    """Files that were written for a part, and a file of the keys of what is in them."""
+    """Files that were written for a part, a file of the keys of what is in them, and what could not be read."""
 
     events: tuple[DataFile, ...]
     quarantine: tuple[PlainFile, ...]
     keys: PlainFile
+    losses: tuple[Loss, ...] = ()
 
 
 def stage(part: Part) -> Staged:
@@ -71,7 +73,7 @@ def stage(part: Part) -> Staged:
     found: list[Keys] = [np.empty(0, STAGED)]
     bad: list[Unreadable] = []
     if part.replaced is not None:
-        bad.append(Unreadable(part.replaced + 1, None, REPLACED, None))
+        bad.append(Unreadable(part.replaced + 1, None, REPLACED, None, Kind.REPLACED, None))
     with _no_collecting(), open_journal(part.at) as journal:
         for batches in _some(part, journal, bad):
             table = pa.Table.from_batches(batches, EVENTS)
@@ -84,17 +86,18 @@ def stage(part: Part) -> Staged:
     keys = keys[in_order(keys["digest"])]
     at = f"{KEYS}/{name}.staged.npy"
     save(part.lake / at, keys)
-    return Staged(tuple(files), tuple(_set_aside(part, name, bad)), PlainFile(at, len(keys)))
+    losses = summed(one.loss(part.broker) for one in bad)
+    return Staged(tuple(files), tuple(_set_aside(part, name, bad)), PlainFile(at, len(keys)), losses)
 
 
 def _some(part: Part, journal: Journal, bad: list[Unreadable]) -> Iterator[list[pa.RecordBatch]]:
-    """The rows of a part, as many as are of BYTES together; what is no event goes to `bad`."""
+    """Yield the rows of a part, about BYTES of them together; what cannot be read goes to `bad`."""
     batches: list[pa.RecordBatch] = []
-    size, reached = 0, part.after if part.after is not None else -1
+    size, reached = 0, part.after
     for page in journal.pages(part.after, part.upto):
         batch, unread = batch_of_page(page, part.broker)
         batches.append(batch)
-        bad += [*unread, *(unreadable(one) for one in page.unread if one.dropped)]
+        bad += unread
         size, reached = size + len(page.packed), page.after
         if size >= BYTES:
             yield batches

@@ -27,6 +27,7 @@ from vestnik.lake.compaction import compacted, redeclared
 from vestnik.lake.journals import located, open_journal
 from vestnik.lake.keys import Keys, Span, compare, load, save, spans
 from vestnik.lake.layout import KEYS, Writer, writing
+from vestnik.lake.losses import Kind, Loss, summed
 from vestnik.lake.manifest import Column, DataFile, Manifest, PlainFile
 from vestnik.lake.running import Runner, one_by_one
 from vestnik.lake.staging import Part, Staged, stage, write_events
@@ -40,24 +41,32 @@ SPAN: Final = 4_000_000
 
 
 class TookIn(Struct, frozen=True):
-    """What was done: events that are new, those that were there or came twice, records that were set aside."""
+    """What was done: how many events are new, how many were there or came twice, and what could not be taken in.
+
+    There is one loss for each broker and kind.
+    """
 
     events: int = 0
     again: int = 0
-    quarantined: int = 0
+    losses: tuple[Loss, ...] = ()
     version: int = 0
+
+    def lost(self, kind: Kind | None = None) -> int:
+        """Return the number of positions that were lost, for one reason or for any, as far as it is known."""
+        return sum(one.positions or 0 for one in self.losses if kind in (None, one.kind))
 
 
 class Range(Struct, frozen=True):
-    """What of a journal is to be read: where it is, behind which position and up to which; the first that it has.
+    """What of a journal is to be read: where it is, after which position and up to which; the first that it has.
 
-    Where it took the place of another, that was read up to `replaced`.
+    What is missing from `after` to `first` was dropped. If it took the place of another, that was read up to
+    `replaced`.
     """
 
     at: str
     broker: str
     journal: str
-    after: int | None
+    after: int
     first: int
     upto: int
     replaced: int | None = None
@@ -96,17 +105,17 @@ def take_in(
 
 def _to_read(at: str, manifest: Manifest) -> Range | None:
     with open_journal(at) as journal:
-        first, last = journal.first(), journal.last()
-        if last < first:
+        before, first, last = journal.beginning() - 1, journal.first(), journal.last()
+        if last <= before:
             return None
         broker, identity = journal.broker, journal.identity
     after, known = manifest.read.get(broker), manifest.journals.get(broker)
     if after is not None and known and identity not in ("", known):
-        return Range(at, broker, identity, None, first, last, replaced=after)
+        return Range(at, broker, identity, before, first, last, replaced=after)
     if after is not None and last < after:
         has = f"the lake has what {broker} took up to {after:,}"
         raise InvalidJournal(at, f"ends at position {last:,}, and {has}: it is another journal, or lost its end")
-    return Range(at, broker, identity or known or "", after, first, last)
+    return Range(at, broker, identity or known or "", before if after is None else after, first, last)
 
 
 def _check(ranges: Sequence[Range]) -> None:
@@ -119,7 +128,8 @@ def _check(ranges: Sequence[Range]) -> None:
 
 
 def _begin(one: Range) -> int:
-    return max(one.first - 1, -1 if one.after is None else one.after)
+    """Return the position after which there is something to read."""
+    return min(max(one.first - 1, one.after), one.upto)
 
 
 def _count(one: Range) -> int:
@@ -140,7 +150,7 @@ def _some(ranges: Sequence[Range]) -> tuple[list[Range], list[Range]]:
 
 def _parts(writer: Writer, one: Range, manifest: Manifest) -> list[Part]:
     begin = _begin(one)
-    count = -(-(one.upto - begin) // PART)
+    count = max(1, -(-(one.upto - begin) // PART))
     ends = [begin + (one.upto - begin) * place // count for place in range(1, count + 1)]
     afters = [one.after, *ends[:-1]]  # what is missing before the first is read, too
     replaced = [one.replaced, *(None for _ in ends[:-1])]
@@ -153,7 +163,7 @@ def _parts(writer: Writer, one: Range, manifest: Manifest) -> list[Part]:
 def _take(
     writer: Writer, manifest: Manifest, ranges: Sequence[Range], run: Runner, done: TookIn
 ) -> tuple[Manifest, TookIn]:
-    ranges = [one for one in ranges if _count(one) > 0]
+    ranges = [one for one in ranges if one.upto > one.after]
     if not ranges:
         return manifest, done
     staged = run(stage, [part for one in ranges for part in _parts(writer, one, manifest)])
@@ -174,7 +184,7 @@ def _take(
     return manifest, TookIn(
         done.events + count,
         done.again + found - count,
-        done.quarantined + sum(file.rows for file in quarantine),
+        summed([*done.losses, *(loss for one in staged for loss in one.losses)]),
     )
 
 

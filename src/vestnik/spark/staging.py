@@ -28,18 +28,20 @@ QUARANTINE: Final = pa.schema(
         pa.field("place", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("payload", pa.binary()),
+        pa.field("entries", pa.int64(), nullable=False),
     ]
 )
-"""What could not be read: whether it was to be a subscription or an event, where, why, and what was there."""
+"""What could not be read: whether it was to be a subscription or an event, where, why, what was there, and how many."""
 
 
 class Unread(NamedTuple):
-    """A row of the quarantine."""
+    """A row of the quarantine. Positions of a journal that follow each other are one row, with their number as `entries`."""
 
     kind: str
     place: str
     reason: str
     payload: bytes | None
+    entries: int = 1
 
 
 class Stage:
@@ -100,12 +102,14 @@ def stage_journal(part: JournalPart) -> tuple[str, list[Unread]]:
         for page in journal.pages(part.after, part.upto):
             taken, missing = opened(page)
             stage.put_taken(taken, part.broker)
-            unread += [Unread("event", f"{part.at}, {_positions(one)}", one.reason, one.payload) for one in missing]
+            unread += [_unread(part, one) for one in missing]
     return str(path), unread
 
 
-def _positions(one: Missing) -> str:
-    return f"position {one.first}" + (f" to {one.last}" if one.last > one.first else "")
+def _unread(part: JournalPart, one: Missing) -> Unread:
+    several = f" to {one.last}" if one.last > one.first else ""
+    place = f"{part.at}, position {one.first}{several}"
+    return Unread("event", place, one.reason, one.payload, one.last - one.first + 1)
 
 
 def subscription_stage(path: Path) -> Stage:

@@ -15,7 +15,7 @@ from vestnik.cli.lines import Line, batches
 from vestnik.cli.progress import progress
 from vestnik.errors import InvalidEvent
 from vestnik.journal.folders import JOURNAL
-from vestnik.lake.journals import open_journal
+from vestnik.lake.journals import Journal, open_journal
 from vestnik.lake.layout import LOG, Lake
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
@@ -42,15 +42,15 @@ class Unreadable:
     def __init__(self) -> None:
         self.rows: list[Unread] = []
 
-    def add(self, kind: str, place: str, reason: str, payload: bytes | None = None) -> None:
-        self.rows.append(Unread(kind, place, reason, payload))
-        if self.count(kind) <= REPORTED:
+    def add(self, kind: str, place: str, reason: str, payload: bytes | None = None, entries: int = 1) -> None:
+        self.rows.append(Unread(kind, place, reason, payload, entries))
+        if sum(row.kind == kind for row in self.rows) <= REPORTED:
             first = (reason.splitlines() or [""])[0]
             shown = first if len(first) <= LONGEST_REASON else f"{first[:LONGEST_REASON]}..."
             click.echo(f"{printable(place)}: {printable(shown)}", err=True)
 
     def count(self, kind: str) -> int:
-        return sum(1 for row in self.rows if row.kind == kind)
+        return sum(row.entries for row in self.rows if row.kind == kind)
 
 
 def stage_subscriptions(name: str, path: Path, unread: Unreadable) -> dict[str, int]:
@@ -116,6 +116,7 @@ class JournalTable(NamedTuple):
 
         self.work.mkdir()
         with open_journal(self.folder) as journal:
+            say_dropped(journal)
             broker, before, last = journal.broker, journal.first() - 1, journal.last()
         ends = list(stretches(before, last, POSITIONS)) or [(before, last)]
         parts = [JournalPart(str(self.folder), broker, *each, self.work) for each in ends]
@@ -125,6 +126,18 @@ class JournalTable(NamedTuple):
             for one in missing:
                 self.unread.add(*one)
         return spark.read.parquet(*paths)
+
+
+def say_dropped(journal: Journal) -> None:
+    """Write to standard error how much retention dropped, for a command that reads what is there."""
+    first = journal.first()
+    if dropped := first - journal.beginning():
+        gone = f"{dropped:,} positions before it" if dropped > 1 else "position before it"
+        click.echo(
+            f"vestnik: the journal of {journal.broker} begins with position {first:,}: retention dropped the {gone}, "
+            "and the result is of what is kept",
+            err=True,
+        )
 
 
 def event_table(name: str, work: Path, unread: Unreadable) -> EventTable | JournalTable:

@@ -13,6 +13,7 @@ import msgspec
 
 from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
+from vestnik.cli.pipeline.ingest import say_losses
 from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, stage_subscriptions
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
@@ -28,7 +29,8 @@ NOT_RIGHT = 1
 
 @click.command(
     "run",
-    epilog="Exit codes: 0 done; 1 done, but some could not be read, or the traces are not right; 2 wrong input.",
+    epilog="Exit codes: 0 done; 1 done, but some was lost or could not be read, or the traces are not right; "
+    "2 wrong input.",
 )
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(path_type=Path))
 @click.option("--master", metavar="MASTER", help="Where Spark runs, as spark://HOST:PORT.  [default: here, all cores]")
@@ -57,6 +59,7 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
     if as_json:
         echo_json({"report": str(out / REPORT), **msgspec.to_builtins(whole)})
     else:
+        say_losses(whole.losses, Path(plan.lake))
         _print_rest(whole, out / REPORT)
     ctx.exit(0 if whole.is_right else NOT_RIGHT)
 

@@ -12,10 +12,14 @@ from vestnik.model.nearest import meant
 Offsets: TypeAlias = dict[str, int]
 """Positions up to which all is read."""
 Wanted: TypeAlias = str | dict[str, int | str]
-"""EARLIEST or LATEST for all brokers, or those or a position for each."""
+"""BEGINNING, EARLIEST or LATEST for all brokers, or those or a position for each."""
 
+BEGINNING: Final = "beginning"
+"""With the first position that a journal ever had: what was dropped since is a loss."""
 EARLIEST: Final = "earliest"
+"""With the first position that is kept."""
 LATEST: Final = "latest"
+WORDS: Final = (BEGINNING, EARLIEST, LATEST)
 
 
 def marked(offsets: Offsets, journals: Mapping[str, str]) -> dict[str, tuple[int, str]]:
@@ -30,8 +34,8 @@ def unmarked(found: Mapping[str, tuple[int, str] | int]) -> tuple[Offsets, dict[
 
 
 def read_offsets(option: str, text: str) -> Wanted:
-    """`earliest`, `latest`, or JSON: {"b1": 17, "b2": "latest"}."""
-    if text.lower() in (EARLIEST, LATEST):
+    """Read `beginning`, `earliest`, `latest`, or JSON: {"b1": 17, "b2": "latest"}."""
+    if text.lower() in WORDS:
         return text.lower()
     try:
         found = json.loads(text)
@@ -39,13 +43,15 @@ def read_offsets(option: str, text: str) -> Wanted:
         found = None
     if not isinstance(found, dict) or not all(map(_is_offset, found.values())):
         raise InvalidSetting(
-            option, f'it is earliest, latest or positions read up to, {{"BROKER": 17, "OTHER": "latest"}}, not {text!r}'
+            option,
+            "it is beginning, earliest, latest or positions read up to, "
+            f'{{"BROKER": 17, "OTHER": "latest"}}, not {text!r}',
         )
     return found
 
 
 def _is_offset(value: object) -> bool:
-    return value in (EARLIEST, LATEST) or (type(value) is int and value >= 0)
+    return value in WORDS or (type(value) is int and value >= 0)
 
 
 def wanted_of(wanted: Wanted, broker: str, default: str) -> int | str:
@@ -70,7 +76,11 @@ def admitted(start: Offsets, last: Offsets, most: int) -> Offsets:
     return end
 
 
-def stretches(after: int, upto: int, most: int) -> Iterator[tuple[int, int]]:
-    """The positions behind `after` up to `upto`, at most `most` at a time."""
-    for start in range(after, upto, most):
-        yield start, min(start + most, upto)
+def stretches(after: int, upto: int, most: int, first: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the positions after `after` up to `upto`, at most `most` of those that are kept at a time.
+
+    What is before `first` was dropped. There is nothing to read in it, so the first stretch has all of it.
+    """
+    kept = max(after, min(first - 1, upto))
+    for start in range(kept, upto, most) if kept < upto else [kept] if after < upto else []:
+        yield (after if start == kept else start), min(start + most, upto)

@@ -14,7 +14,7 @@ from vestnik.errors import InvalidSetting
 from vestnik.lake.journals import is_address, located
 from vestnik.model.filters import Filter
 from vestnik.model.nearest import meant
-from vestnik.spark.source.offsets import EARLIEST, LATEST, Wanted, read_offsets
+from vestnik.spark.source.offsets import BEGINNING, LATEST, Wanted, read_offsets
 
 CONNECTION: Final = {"token": "token", "tlsCa": "tls_ca", "tlsCert": "tls_cert", "tlsKey": "tls_key"}
 EVENTS_TABLE, UNREAD_TABLE = "events", "unread"
@@ -40,7 +40,7 @@ class Reading:
     timeout: float = 10.0
     filter: Filter = field(default_factory=Filter.all)
     content: str = EVENTS_TABLE
-    starting: Wanted = EARLIEST
+    starting: Wanted = BEGINNING
     ending: Wanted = LATEST
     per_trigger: int | None = None
     per_partition: int = PER_PARTITION
@@ -56,7 +56,7 @@ class Reading:
             timeout=_seconds(said),
             filter=Filter.parse(said["filter"]) if said.get("filter") else Filter.all(),
             content=_one_of("content", said, EVENTS_TABLE, UNREAD_TABLE),
-            starting=read_offsets("startingOffsets", said.get("startingOffsets", EARLIEST)),
+            starting=read_offsets("startingOffsets", said.get("startingOffsets", BEGINNING)),
             ending=read_offsets("endingOffsets", said.get("endingOffsets", LATEST)),
             per_trigger=None if per_trigger is None else _count("maxEventsPerTrigger", per_trigger),
             per_partition=_count("maxEventsPerPartition", said.get("maxEventsPerPartition", str(PER_PARTITION))),

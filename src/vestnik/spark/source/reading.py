@@ -15,7 +15,7 @@ from vestnik.lake.journals import Journal, is_address, open_journal
 from vestnik.lake.rows import batch_of_page, quarantine_of
 from vestnik.lake.schema import EVENTS, QUARANTINE
 from vestnik.model.filters import Filter
-from vestnik.spark.source.offsets import EARLIEST, LATEST, check_brokers, stretches, wanted_of
+from vestnik.spark.source.offsets import BEGINNING, EARLIEST, LATEST, check_brokers, stretches, wanted_of
 from vestnik.spark.source.options import EVENTS_TABLE, Reading
 from vestnik.spark.source.pushdown import pushed
 from vestnik.wire.messages import Page
@@ -77,7 +77,9 @@ def is_another(known: str, journal: Journal) -> bool:
 
 
 def place(wanted: int | str, journal: Journal) -> int:
-    """The position up to which all counts as read."""
+    """Return the position up to which all counts as read."""
+    if wanted == BEGINNING:
+        return journal.beginning() - 1
     if wanted == EARLIEST:
         return journal.first() - 1
     return journal.last() if wanted == LATEST else int(wanted)
@@ -94,9 +96,8 @@ class Stretch(InputPartition):
         self.upto = upto
 
 
-def planned(source: Source, journal: str, after: int, upto: int, options: Reading) -> list[InputPartition]:
-    broker = source.journal.broker
-    return [Stretch(source.url, broker, journal, *ends) for ends in stretches(after, upto, options.per_partition)]
+def planned(source: Source, journal: str, ends: Iterable[tuple[int, int]]) -> list[InputPartition]:
+    return [Stretch(source.url, source.journal.broker, journal, *each) for each in ends]
 
 
 def read(part: Any, options: Reading, wanted: Filter, timeout: float | None) -> Iterator[pa.RecordBatch]:
@@ -121,8 +122,8 @@ def read(part: Any, options: Reading, wanted: Filter, timeout: float | None) -> 
 
 
 def _check(page: Page, part: Stretch, options: Reading) -> None:
-    for one in page.unread if options.is_strict else ():
-        if one.dropped or options.content == EVENTS_TABLE:
+    if options.is_strict and options.content == EVENTS_TABLE:
+        for one in page.unread:
             raise MissingEvents(part.broker, one.first, one.last, one.reason)
 
 
@@ -138,9 +139,10 @@ class BatchReader(DataSourceReader):
         found: list[InputPartition] = []
         with ExitStack() as held:
             for broker, source in open_all(options, held).items():
-                after = place(wanted_of(options.starting, broker, EARLIEST), source.journal)
+                after = place(wanted_of(options.starting, broker, BEGINNING), source.journal)
                 upto = place(wanted_of(options.ending, broker, LATEST), source.journal)
-                found += planned(source, source.journal.identity, after, upto, options)
+                ends = stretches(after, upto, options.per_partition, source.journal.first())
+                found += planned(source, source.journal.identity, ends)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,17 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from vestnik.errors import MissingEvents
-from vestnik.spark.source.offsets import EARLIEST, LATEST, Offsets, admitted, marked, unmarked, wanted_of
+from vestnik.spark.source.offsets import (
+    BEGINNING,
+    EARLIEST,
+    LATEST,
+    Offsets,
+    admitted,
+    marked,
+    stretches,
+    unmarked,
+    wanted_of,
+)
 from vestnik.spark.source.options import Reading
 from vestnik.spark.source.reading import ANOTHER, Source, is_another, open_all, place, planned, read
 
@@ -51,7 +61,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wanted = self._options.starting
         return self._marked(
             {
-                broker: place(wanted_of(wanted, broker, EARLIEST), source.journal)
+                broker: place(wanted_of(wanted, broker, BEGINNING), source.journal)
                 for broker, source in self._sources.items()
             }
         )
@@ -68,7 +78,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = self._begin(start)
         last = {broker: self._reached(broker, begin[broker], upto) for broker, upto in found.items()}
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        end = {**begin, **(last if most is None else admitted(begin, last, most))}
+        if most is not None:
+            kept = {broker: max(begin[broker], min(self._first(broker) - 1, upto)) for broker, upto in last.items()}
+            last = admitted(kept, last, most)
+        end = {**begin, **last}
         return self._marked(end, unmarked(start)[1])
 
     def reportLatestOffset(self) -> Offsets | None:
@@ -80,7 +93,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         positions, journals = unmarked(end)
         for broker, upto in positions.items():
             if source := self._sources.get(broker):
-                found += planned(source, journals[broker], begin[broker], upto, self._options)
+                ends = stretches(begin[broker], upto, self._options.per_partition, self._first(broker))
+                found += planned(source, journals[broker], ends)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -95,8 +109,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return marked(offsets, {**(known or {}), **{broker: journal for broker, journal in now.items() if journal}})
 
     def _begin(self, start: dict[str, Any]) -> Offsets:
-        """Where each journal begins: of those that were not there before, with the first that is kept."""
+        """Return after which position each journal is read on.
+
+        Those that were not there before are read from their beginning, unless the query began with what was kept.
+        """
         positions, journals = unmarked(start)
+        anew = BEGINNING if self._options.starting == BEGINNING else EARLIEST
         for broker, position in positions.items():
             source = self._sources.get(broker)
             if source is None and self._options.is_strict:
@@ -105,22 +123,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if source is not None and is_another(journals[broker], source.journal):
                 if self._options.is_strict:
                     raise MissingEvents(broker, position + 1, None, ANOTHER)
-                positions[broker] = place(EARLIEST, source.journal)
+                positions[broker] = place(anew, source.journal)
         new = {
-            broker: place(EARLIEST, source.journal)
-            for broker, source in self._sources.items()
-            if broker not in positions
+            broker: place(anew, source.journal) for broker, source in self._sources.items() if broker not in positions
         }
-        if not self._options.is_strict:
-            positions = {broker: self._kept(broker, position) for broker, position in positions.items()}
         return {**positions, **new}
 
-    def _kept(self, broker: str, position: int) -> int:
-        """The position, or where what is kept begins, if that is behind it: nobody reads what was dropped."""
-        source = self._sources.get(broker)
+    def _first(self, broker: str) -> int:
+        """Return the first position that is kept now; 0 while the broker does not answer."""
         with suppress(TimeoutError):
-            return position if source is None else max(position, place(EARLIEST, source.journal))
-        return position
+            return self._sources[broker].journal.first()
+        return 0
 
     def _latest(self, broker: str) -> int | None:
         """How far it can be read now; None while it does not answer."""

@@ -28,6 +28,11 @@ SHOWN = 15
 """Bars of a figure."""
 LONGEST = 40
 """Letters of a name in a figure."""
+MISSING = (
+    "Positions of the journals of brokers, since the lake was begun: dropped by retention before they were read, "
+    "damaged, no event, or lost as another journal took the place of one (how many is not known then). "
+    "The lake's quarantine has a row for each stretch."
+)
 PANELS = 4
 """Keys whose candles are drawn."""
 
@@ -47,8 +52,17 @@ def render(whole: Whole, title: str) -> str:
 
 def _stages(whole: Whole) -> str:
     rows = [msgspec.to_builtins(stage) for stage in whole.stages]
-    below = "Left out is what could not be read, or lacks a key, a value or a time."
-    return heading("Stages") + table("what was done", rows, below)
+    below = "Left out is what could not be read, was lost before it was read, or lacks a key, a value or a time."
+    return heading("Stages") + table("what was done", rows, below) + _missing(whole)
+
+
+def _missing(whole: Whole) -> str:
+    """Say which positions the lake does not have; those that this run found lost first."""
+    if not whole.missing:
+        return ""
+    found = "".join(f"<p>{escape(str(loss))}</p>" for loss in whole.losses)
+    said = f'<article class="fails"><h3>Lost since the last run</h3>{found}</article>\n' if found else ""
+    return said + table("not in the lake", whole.missing, MISSING)
 
 
 def _events(whole: Whole) -> str:

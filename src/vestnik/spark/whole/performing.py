@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from msgspec import Struct
 
 from vestnik.lake.declared import read_declared
+from vestnik.lake.losses import Kind, Loss
 from vestnik.spark.derive.readings import REASONS
 from vestnik.spark.derive.running import DERIVED, NEW, READ, Target, derive_table
 from vestnik.spark.ingest import ingest
 from vestnik.spark.lake import events as lake_events
+from vestnik.spark.lake import quarantine
 from vestnik.spark.match import match, unreadable
 from vestnik.spark.shards import Subscriptions
 from vestnik.spark.slices import runs
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row: TypeAlias = dict[str, Any]
-READING: Final = ("ingest", "match")
-"""Stages that leave out what cannot be read."""
+MATCH: Final = "match"
 
 During: TypeAlias = Callable[[str], AbstractContextManager[None]]
 """Shows that a stage is going on."""
@@ -48,9 +49,11 @@ class Stage(Struct, frozen=True):
 
 
 class Whole(Struct, kw_only=True):
-    """What came of it all."""
+    """What came of it all. `losses` are those that this run found, `missing` is all that the lake does not have."""
 
     stages: list[Stage] = []
+    losses: list[Loss] = []
+    missing: list[Row] = []
     types: list[Row] = []
     over_time: list[Row] = []
     subscriptions: list[Row] = []
@@ -64,7 +67,8 @@ class Whole(Struct, kw_only=True):
     @property
     def is_right(self) -> bool:
         """Whether all was read, and nothing is wrong. What nothing can be derived from may be right as it is."""
-        return not self.violations and not any(stage.left_out for stage in self.stages if stage.stage in READING)
+        left_out = any(stage.left_out for stage in self.stages if stage.stage == MATCH)
+        return not (self.violations or self.losses or left_out)
 
 
 class Performance:
@@ -86,15 +90,18 @@ class Performance:
         declared = None if plan.types is None else read_declared(Path(plan.types))
         with self._timed("ingest") as note:
             took = ingest(self._spark, plan.journals, plan.lake, declared=declared)
-            note(took.events + took.again + took.quarantined, took.events, "new events", took.quarantined)
+            read = took.events + took.again + took.lost(Kind.NO_EVENT)
+            note(read, took.events, "new events", took.lost())
+        self.whole.losses = list(took.losses)
         self._events = lake_events(self._spark, plan.lake)  # all stages see the same, whoever takes in more
         with self._during("events"):
             self.whole.types = views.types(self._events)
             self.whole.over_time = views.over_time(self._events)
+            self.whole.missing = views.missing(quarantine(self._spark, plan.lake))
 
     def match(self, compiled: Subscriptions, subscriptions: DataFrame, rejected: int) -> None:
         """`rejected` is how many subscriptions could not be read as such."""
-        with self._timed("match") as note:
+        with self._timed(MATCH) as note:
             unread = unreadable(self._events, compiled).count()
             pairs = self._kept("match", match(self._events, compiled))
             note(self._events.count(), pairs.count(), "pairs", unread + rejected + len(compiled.rejected))

@@ -54,6 +54,13 @@ def over_time(events: DataFrame) -> list[Row]:
     ]
 
 
+def missing(quarantined: DataFrame) -> list[Row]:
+    """Return how many positions of which journals are not in a lake, and why; null if the number is not known."""
+    last = "max(position + positions - 1) AS last"
+    sums = _expressions("sum(positions) AS positions", "min(position) AS first", last)
+    return rows(quarantined.groupBy("taken_by", "kind").agg(*sums).orderBy("taken_by", "kind"))
+
+
 def top(pairs: DataFrame, subscriptions: DataFrame) -> list[Row]:
     """The subscriptions that most events satisfy."""
     counted = pairs.groupBy("subscription_id").count().orderBy("count", ascending=False).limit(TOP)

@@ -17,6 +17,7 @@ from msgspec import json
 
 from vestnik.cli.inputs import Refused, parsed
 from vestnik.cli.outputs import echo_json
+from vestnik.cli.pipeline.inputs import say_dropped
 from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
@@ -30,6 +31,7 @@ from vestnik.spark.derive.durations import millis
 from vestnik.spark.derive.readings import REASONS, path_of
 from vestnik.spark.derive.running import DERIVED, LATE, NEW, READ, Target, derive_stream, derive_table
 from vestnik.spark.lake import events as lake_events
+from vestnik.spark.source.offsets import EARLIEST
 from vestnik.spark.wanted import wanted
 
 DERIVATION: Final = "derivation.json"
@@ -122,13 +124,19 @@ class Asked:
                 raise Refused(f"{name}: brokers are named one by one, --from once for each; no folder has a comma")
             if not is_address(name) and not (Path(name) / JOURNAL).is_dir():
                 raise Refused(f"{name} is neither a lake, nor the data folder of a broker")
-            open_journal(name, **({"timeout": PATIENCE} if is_address(name) else {})).close()
+            with open_journal(name, **({"timeout": PATIENCE} if is_address(name) else {})) as journal:
+                if not self.goes_on:
+                    say_dropped(journal)
         if self.to is not None:
             with connect_sync(self.to, timeout=PATIENCE):
                 pass
-        goes_on = self.checkpoint is not None and (self.checkpoint / DERIVATION).exists()
-        if self.out is not None and not goes_on:
+        if self.out is not None and not self.goes_on:
             check_new(self.out)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an earlier run has begun with this checkpoint."""
+        return self.checkpoint is not None and (self.checkpoint / DERIVATION).exists()
 
 
 def check_paths(**paths: str | None) -> None:
@@ -175,7 +183,8 @@ def derive(asked: Asked, what: str, how: Callable[..., Any], settings: dict[str,
 
 
 def _events(reader: Any, asked: Asked) -> Any:
-    reading = reader.format("vestnik").option("url", ",".join(asked.journals))
+    """Read what is there; what is dropped after that is a loss, and stops a stream."""
+    reading = reader.format("vestnik").option("url", ",".join(asked.journals)).option("startingOffsets", EARLIEST)
     return (reading.option("filter", asked.filter_) if asked.filter_ else reading).load()
 
 
