@@ -147,5 +147,5 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path, size: int) -> None:
         lambda: replayed(Lake(lake), "TRUE", Replay(all=True)),
         lambda: take_in(lake, [write(one, "b1", [quote(7, "b1")])]),
     ):
-        with pytest.raises(InvalidLake, match=r"(parquet|npy) is damaged"):
+        with pytest.raises(InvalidLake, match=r"(data|npy) is damaged"):
             act()

@@ -30,6 +30,7 @@ from vestnik.journal import Journal, Settings
 from vestnik.lake import taking
 from vestnik.lake.declared import read_declared
 from vestnik.lake.journals import open_journal
+from vestnik.lake.layout import Lake
 from vestnik.lake.rows import batch_of
 from vestnik.lake.taking import take_in
 from vestnik.spark.checkpoints import check_checkpoint
@@ -232,7 +233,7 @@ def test_an_ingest_that_is_killed_while_tasks_write(spark: SparkSession, tmp_pat
     ]
     places = ["--lake", str(lake), "--from", str(journals[0]), "--from", str(journals[1])]
     given = ["pipeline", "ingest", "--master", "local[2]", *places]
-    kill_when(lambda: len(list(lake.glob("events/**/*.parquet"))) >= 4, sys.executable, "-c", INGEST, *given)
+    kill_when(lambda: len(list(lake.glob("_files/events/**/*.data"))) >= 4, sys.executable, "-c", INGEST, *given)
     assert not rows(lake) and not quarantined(lake), "nothing that was begun is seen"
     ingest(spark, journals, lake)
     take_in(tmp_path / "undisturbed", journals)
@@ -265,7 +266,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(
     left = [event for event, position in zip(taken, positions, strict=True) if position != lost]
     assert (done.events, sorted(row["id"] for row in rows(lake))) == (59, sorted(event.id for event in left))
 
-    (damaged,) = (lake / "events" / "type_=undeclared").glob("*/*.parquet")
+    (damaged,) = map(Path, Lake(lake).paths("undeclared"))
     damaged.write_bytes(damaged.read_bytes()[:-10])
     (tmp_path / "s.jsonl").write_text('{"id": "a", "filter": "price < 9"}\n{"id": "b", "filter": "price <"}\n')
     given = ["--subscriptions", tmp_path / "s.jsonl", "--events", lake, "--out", tmp_path / "out"]

@@ -12,6 +12,7 @@ from lake.lakes import HOUR, content, ids, quote, write
 from vestnik import Event
 from vestnik.errors import InvalidJournal
 from vestnik.lake import taking
+from vestnik.lake.compaction import compact
 from vestnik.lake.declared import read_declared
 from vestnik.lake.staging import Part, stage
 from vestnik.lake.taking import take_in
@@ -81,6 +82,17 @@ def test_of_a_lake_only_the_files_are_read_that_are_asked_for(spark: SparkSessio
     plan = frame.where("type_ = 'quote' AND date = '2027-01-16'")._jdf.queryExecution().executedPlan().toString()
     partitions = plan[plan.index("PartitionFilters") : plan.index("PushedFilters")]
     assert "type_" in partitions and "date" in partitions
+
+
+def test_the_folder_of_events_is_a_table_for_whoever_reads_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    for start in range(0, 50, 10):
+        take_in(tmp_path / "lake", [write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(start, start + 10)])])
+    held = events(spark, tmp_path / "lake")
+    compact(tmp_path / "lake")
+    for place in ("lake/events", "lake/events/*/*/*.parquet"):
+        assert spark.read.parquet(str(tmp_path / place)).count() == 50
+    assert spark.read.parquet(str(tmp_path / "lake" / "events")).where("type_ = 'quote'").count() == 50
+    assert held.count() == 50, "a table of the version before can be read"
 
 
 def test_a_full_disk_is_said_in_one_sentence(spark: SparkSession) -> None:

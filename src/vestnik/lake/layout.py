@@ -1,12 +1,14 @@
 """The folders of a lake, and who may change them.
 
-    LAKE/log/00000000000000000007.json                              a version: which files are the lake
-    LAKE/events/type_=stock.quote/date=2026-11-16/RUN-1.parquet     events of a type, taken on a date, in that order
-    LAKE/quarantine/RUN-1.parquet                                   what was in the journals and is no event
-    LAKE/keys/RUN-1.npy                                             by what known events are recognised
+    LAKE/log/00000000000000000007.json                                a version: which files are the lake
+    LAKE/_files/events/type_=stock.quote/date=2026-11-16/RUN-1.data   events of a type, taken on a date, in that order
+    LAKE/_files/quarantine/RUN-1.data                                 what of the journals could not be taken in
+    LAKE/keys/RUN-1.npy                                               by what known events are recognised
+    LAKE/events, LAKE/quarantine                                      the files of the latest version, as .parquet
 
 Readers take a version, and with it the files to read. Writers take turns: they hold the lock, write new files beside
-the old ones, and end with a new version that names them. No file is ever changed.
+the old ones, and end with a new version that names them. No file is ever changed. Who looks for Parquet files finds
+those of the latest version (`shown`).
 """
 
 from __future__ import annotations
@@ -29,10 +31,9 @@ from vestnik.errors import InvalidLake
 from vestnik.journal.disk import make_directory
 from vestnik.journal.lock import Lock
 from vestnik.lake.manifest import Manifest, read_version, versions, write_version
+from vestnik.lake.shown import EVENTS, FILES, QUARANTINE, SHOWN, adopt, show
 
 LOG: Final = "log"
-EVENTS: Final = "events"
-QUARANTINE: Final = "quarantine"
 KEYS: Final = "keys"
 KEEP: Final = 3600.0
 """Seconds for which a version can be read after the next one has come."""
@@ -58,7 +59,7 @@ class Lake:
         """The version to read."""
         if found := versions(self.folder / LOG):
             return read_version(found[-1])
-        if any(path for place in (EVENTS, QUARANTINE, KEYS) for path in (self.folder / place).glob("*")):
+        if any(path.is_file() for place in (FILES, KEYS, *SHOWN) for path in (self.folder / place).rglob("*")):
             raise InvalidLake(self.folder / LOG, NO_VERSION)
         return Manifest()
 
@@ -77,13 +78,20 @@ class Writer(Lake):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self._spared: set[str] = set()  # files of an earlier layout that are shown and can still be read
         self.name = f"{time.time_ns() // 1000:x}-{secrets.token_hex(4)}"
         self._count = 0
 
     def begin(self) -> None:
-        """A new lake has a version without files: so where there are files and no version, something was lost."""
+        """Give a new lake a version without files: so if there are files and no version, something was lost.
+
+        The files of a lake of an earlier layout get the names that they have now.
+        """
+        latest = self.latest()
         if not versions(self.folder / LOG):
-            write_version(self.folder / LOG, self.latest())
+            write_version(self.folder / LOG, latest)
+        elif (adopted := adopt(self.folder, latest)) != latest:
+            write_version(self.folder / LOG, replace(adopted, version=latest.version + 1))
 
     def new_name(self) -> str:
         """For files that nobody else writes."""
@@ -91,9 +99,10 @@ class Writer(Lake):
         return f"{self.name}-{self._count}"
 
     def commit(self, manifest: Manifest) -> Manifest:
-        """Make it the latest version; it is returned with its number."""
+        """Make it the latest version, and show its files; return it with its number."""
         manifest = replace(manifest, version=manifest.version + 1)
         write_version(self.folder / LOG, manifest)
+        show(self.folder, manifest, self._spared)
         return manifest
 
     def drop(self, paths: Iterable[str]) -> None:
@@ -104,17 +113,22 @@ class Writer(Lake):
                 (self.folder / path).unlink()
 
     def tidy(self, now: float) -> None:
-        """Drop versions that are too old, and files that no version names: what was begun and not brought to an end."""
+        """Drop versions that are too old, and files that no version names: what was begun and not brought to an end.
+
+        Show the files of the latest version, if a writer was killed before it had done that.
+        """
         for path, following in pairwise(versions(self.folder / LOG)):
             if following.stat().st_mtime < now - KEEP:
                 path.unlink()
         named = {path for version in versions(self.folder / LOG) for path in read_version(version).paths()}
         for unfinished in (self.folder / LOG).glob("*.new"):
             unfinished.unlink()
-        for place in (EVENTS, QUARANTINE, KEYS):
+        for place in (FILES, KEYS):
             for path in (self.folder / place).rglob("*.*"):
                 if path.is_file() and path.relative_to(self.folder).as_posix() not in named:
                     path.unlink()
+        self._spared = {path for path in named if path.startswith(SHOWN)}
+        show(self.folder, self.latest(), self._spared)
 
 
 @contextmanager
@@ -126,7 +140,7 @@ def writing(folder: str | PathLike[str]) -> Iterator[Writer]:
     at = Path(folder).absolute()
     if at.exists() and not (at / LOG).is_dir() and (not at.is_dir() or any(at.iterdir())):
         raise InvalidLake(at, "is no lake, and not empty; name another folder")
-    for place in (EVENTS, QUARANTINE, KEYS, LOG):
+    for place in (f"{FILES}/{QUARANTINE}", *SHOWN, KEYS, LOG):
         make_directory(at / place)
     lock = Lock(at)
     try:
@@ -155,7 +169,7 @@ def reading(path: Path) -> Iterator[None]:
 def partition_of(type: str, date: str) -> str:
     """The folder of events of a type that were taken on a date. A type whose name is too long goes by its digest."""
     name = f"~{blake2b(type.encode(), digest_size=16).hexdigest()}" if is_digest(type) else quote(type, safe="")
-    return f"{EVENTS}/type_={name}/date={date}"
+    return f"{FILES}/{EVENTS}/type_={name}/date={date}"
 
 
 def is_digest(type: str) -> bool:

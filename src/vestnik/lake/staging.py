@@ -20,11 +20,12 @@ from vestnik.journal.disk import make_directory, sync_directory
 from vestnik.lake.declared import extended
 from vestnik.lake.journals import Journal, open_journal
 from vestnik.lake.keys import COPY, DIGEST, STAGED, Keys, digests, in_order, save
-from vestnik.lake.layout import DAY, KEYS, QUARANTINE, date_of, partition_of, reading
+from vestnik.lake.layout import DAY, KEYS, date_of, partition_of, reading
 from vestnik.lake.losses import Kind, Loss, summed
 from vestnik.lake.manifest import Column, DataFile, PlainFile
 from vestnik.lake.rows import Unreadable, batch_of_page, quarantine_of
 from vestnik.lake.schema import EVENTS
+from vestnik.lake.shown import FILES, QUARANTINE, SUFFIX
 
 ORDER: Final = [("taken_at", "ascending"), ("taken_by", "ascending"), ("position", "ascending")]
 """Of rows in a file."""
@@ -157,7 +158,7 @@ def write_events(lake: Path, name: str, type: str, date: str, rows: pa.Table) ->
     """A file of rows, of which there are some, that are in order."""
     folder = partition_of(type, date)
     make_directory(lake / folder)
-    path = f"{folder}/{name}.parquet"
+    path = f"{folder}/{name}{SUFFIX}"
     happened = pc.min_max(pc.coalesce(rows.column("time"), rows.column("taken_at")).cast(pa.int64())).as_py()
     size = write_table(lake / path, rows)
     return DataFile(path, type, date, len(rows), size, happened["min"], happened["max"])
@@ -177,7 +178,7 @@ def write_table(path: Path, rows: pa.Table) -> int:
 
 def _set_aside(part: Part, name: str, bad: Sequence[Unreadable]) -> Iterator[PlainFile]:
     if bad:
-        path = f"{QUARANTINE}/{name}.parquet"
+        path = f"{FILES}/{QUARANTINE}/{name}{SUFFIX}"
         rows = quarantine_of(bad, part.broker)
         write_table(part.lake / path, pa.Table.from_batches([rows]))
         yield PlainFile(path, len(bad))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from vestnik.lake.declared import schema_of
-from vestnik.lake.layout import EVENTS, Lake, is_digest
+from vestnik.lake.layout import Lake, is_digest
 from vestnik.lake.manifest import DataFile, PlainFile
 from vestnik.lake.schema import QUARANTINE
 
@@ -39,7 +39,8 @@ def events(
     files = [file for file in version.events if type in (None, file.type) and folder / file.path not in without]
     if not files:
         return spark.createDataFrame([], schema)
-    frame = spark.read.schema(schema).option("basePath", str(folder / EVENTS)).parquet(*_paths(folder, files))
+    base = (folder / files[0].path).parents[2]  # type_= and date= are the two folders between
+    frame = spark.read.schema(schema).option("basePath", str(base)).parquet(*_paths(folder, files))
     if all(_is_folder_name(file.type) for file in files):
         return frame
     return frame.withColumn("type_", frame["type"])

@@ -35,7 +35,7 @@ QUARANTINE: Final = pa.schema(
 
 
 class Unread(NamedTuple):
-    """A row of the quarantine. Positions of a journal that follow each other are one row, with their number as `entries`."""
+    """A row of the quarantine, for one line or `entries` positions of a journal that follow each other."""
 
     kind: str
     place: str
