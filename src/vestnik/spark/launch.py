@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
 import time
-from atexit import register
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +18,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from vestnik.spark.java import Java
+from vestnik.spark.temporary import lasting
 
 PUSHES: Final = "PYSPARK_VESTNIK_PUSHES"
 """In the environment of a Java whose sessions let a data source filter; those of plain PySpark do not."""
@@ -69,7 +67,7 @@ def prepare(java: Java, spark_version: str, folder: Path) -> Launch:
         home = _wrapped(java, folder / f"java-{key}")
         below = _base(java, folder / f"base-{key}.jsa")
     except OSError:
-        return Launch(_wrapped(java, _passing() / "java"), quick, archive, None)
+        return Launch(_wrapped(java, lasting("vestnik-java-") / "java"), quick, archive, None)
     if below is None:
         return Launch(home, quick, archive, None)
     if archive.exists():
@@ -93,13 +91,6 @@ def _tidy(folder: Path) -> None:
         with suppress(FileNotFoundError):
             if time.time() - begun.stat().st_mtime > STALE:
                 begun.unlink()
-
-
-def _passing() -> Path:
-    """A folder that is gone when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="vestnik-"))
-    register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _wrapped(java: Java, home: Path) -> Path:

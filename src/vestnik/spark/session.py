@@ -17,6 +17,7 @@ from vestnik.errors import MissingExtra, WrongValue
 from vestnik.spark.java import find_java
 from vestnik.spark.launch import DUMP_WITHIN, PUSHES, Launch, cache_folder, keep, prepare
 from vestnik.spark.shipping import STANDALONE, check_master, ship
+from vestnik.spark.temporary import lasting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +85,8 @@ def session(
         with _environment(_of_python()):
             return _shipped(builder.config(map=settings).getOrCreate(), is_cluster)
     launch = prepare(find_java(java), _spark_version(), cache_folder())
-    options = [*launch.options, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
+    passing = f"-Djava.io.tmpdir={lasting('vestnik-spark-')}"  # Spark's own folder for what passes between its tasks
+    options = [*launch.options, passing, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
     settings["spark.driver.extraJavaOptions"] = " ".join(
         [*map(_word, options), settings.get("spark.driver.extraJavaOptions", "")]
     )

@@ -6,10 +6,7 @@ made as files and has Spark bring them to every machine, where all workers share
 
 from __future__ import annotations
 
-import atexit
 import pickle
-import shutil
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +21,7 @@ from vestnik.matching.batch.documents import collector_paused
 from vestnik.matching.batch.intervals import RankBoxes, rank_boxes
 from vestnik.matching.batch.mapped import read_mapped, write_mapped
 from vestnik.model.filters import Filter
+from vestnik.spark.temporary import lasting, temporary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,8 +134,8 @@ def _compiled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if filters:
         boxes = rank_boxes([wanted.region for wanted in filters])
         shard = Shard(pa.array(ids, pa.string()), compile_filters(enumerate(filters)), boxes)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "shard"
+        with temporary("vestnik-shard-") as folder:
+            path = folder / "shard"
             write_mapped(path, shard)
             with path.open("rb") as file:
                 while piece := file.read(PIECE):
@@ -163,9 +161,7 @@ def _new_file() -> Path:
 @lru_cache(maxsize=1)
 def _folder() -> Path:
     """Where the driver keeps shards while it runs: Spark fetches them from there when a machine asks."""
-    folder = Path(tempfile.mkdtemp(prefix="vestnik-shards-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return lasting("vestnik-shards-")
 
 
 @lru_cache(maxsize=64)

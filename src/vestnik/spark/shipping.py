@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import socket
-import tempfile
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from vestnik.errors import NoMaster
+from vestnik.spark.temporary import lasting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,9 +29,7 @@ def ship(spark: SparkSession) -> None:
 @lru_cache(maxsize=1)
 def _packed() -> Path:
     """The sources as one file, for as long as this process lives. A name with another end is not put on the path."""
-    folder = Path(tempfile.mkdtemp(prefix="vestnik-package-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    packed = folder / "vestnik.zip"
+    packed = lasting("vestnik-package-") / "vestnik.zip"
     with ZipFile(packed, "w", ZIP_DEFLATED) as file:
         for package in PACKAGES:
             for root in _places(package):

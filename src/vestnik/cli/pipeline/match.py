@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
 from vestnik.spark.match import Subscriptions, compile_subscriptions, match, unreadable
 from vestnik.spark.staging import rows_in, write_quarantine
+from vestnik.spark.temporary import temporary
 
 SOME_NOT = 1
 
@@ -47,11 +47,11 @@ def command(
     check_new(folder)
     unread = Unreadable()
     result = "counts" if counts else "lists" if lists else "pairs"
-    with tempfile.TemporaryDirectory(prefix="vestnik-match-") as work:
-        lines = stage_subscriptions(subscriptions, Path(work) / "subscriptions.parquet", unread)
-        table = event_table(events, Path(work) / "events", unread)
+    with temporary("vestnik-match-") as work:
+        lines = stage_subscriptions(subscriptions, work / "subscriptions.parquet", unread)
+        table = event_table(events, work / "events", unread)
         with running(master, "vestnik match") as spark:
-            wanted = _compiled(spark, Path(work) / "subscriptions.parquet", subscriptions, lines, unread)
+            wanted = _compiled(spark, work / "subscriptions.parquet", subscriptions, lines, unread)
             with task_progress(spark, "reading events"):
                 rows = table.read(spark)
             with written_whole(folder) as new:

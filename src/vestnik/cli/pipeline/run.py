@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,12 @@ from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.pipeline.ingest import say_losses
 from vestnik.cli.pipeline.inputs import QUARANTINE, Unreadable, stage_subscriptions
+from vestnik.cli.pipeline.outputs import replaced_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
 from vestnik.spark.shards import compile_subscriptions
 from vestnik.spark.staging import write_quarantine
+from vestnik.spark.temporary import temporary
 from vestnik.spark.whole import Performance, Plan, Stage, Whole, read_plan, render
 
 REPORT = "report.html"
@@ -46,16 +46,10 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
     out = Path(plan.out)
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARK).is_file())):
         raise Refused(f"{out} is there already, and was not made by this command; name a folder that is new or empty")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    new.chmod(0o755)
-    try:
+    with replaced_whole(out) as new:
         whole = _perform(plan, new, master, (lambda stage: None) if as_json else _print_stage)
         (new / MARK).touch()
         (new / REPORT).write_text(render(whole, f"What {config.name} found"), encoding="utf-8")
-        _replace(out, new)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
     if as_json:
         echo_json({"report": str(out / REPORT), **msgspec.to_builtins(whole)})
     else:
@@ -70,8 +64,8 @@ def _perform(plan: Plan, folder: Path, master: str | None, told: Callable[[Stage
         doing = Performance(spark, plan, folder, lambda stage: task_progress(spark, stage), told)
         doing.take_in()
         if plan.match is not None:
-            with tempfile.TemporaryDirectory(prefix="vestnik-run-") as work:
-                path = Path(work) / "subscriptions.parquet"
+            with temporary("vestnik-run-") as work:
+                path = work / "subscriptions.parquet"
                 lines = stage_subscriptions(plan.match.subscriptions, path, unread)
                 _match(doing, spark.read.parquet(str(path)), plan.match.subscriptions, lines, unread)
                 write_quarantine(folder / "match" / QUARANTINE, unread.rows)
@@ -89,20 +83,6 @@ def _match(doing: Performance, texts: Any, name: str, lines: dict[str, int], unr
         place = f"{name}:{lines.get(one.id or '', 0)}"
         unread.add("subscription", place, f"{one.id}: {one.reason}", (one.filter or "").encode())
     doing.match(compiled, texts, no_subscriptions)
-
-
-def _replace(out: Path, new: Path) -> None:
-    """Put the new folder in the place of the old one; where that does not go, the old one is there again."""
-    old = new.with_name(f"{new.name}.old")
-    if out.exists():
-        out.rename(old)
-    try:
-        new.rename(out)
-    except BaseException:
-        if old.exists():
-            old.rename(out)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _print_stage(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from vestnik.errors import NotAccepted, NotDerived
 from vestnik.lake.journals import open_journal
 from vestnik.lake.schema import EVENTS
 from vestnik.model.filters import Filter
+from vestnik.spark.temporary import temporary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -59,7 +60,9 @@ def derive_table(events: DataFrame, how: Derivation, target: Target, source: str
         else:
             observed.append(Observation(NEW))
             fresh = _counted(unpublished(rows, target.url, source), observed[2], NEW)
-            fresh.write.format("vestnik").mode("append").option("url", target.url).save()
+            with temporary("vestnik-derive-") as staging:
+                publishing = fresh.write.format("vestnik").mode("append").option("url", target.url)
+                publishing.option("stagingLocation", str(staging)).save()
     return sum((Counter(one.get) for one in observed), Counter())
 
 

@@ -7,8 +7,6 @@ from datetime import datetime
 from functools import partial
 from html import escape
 from math import floor, log10
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +14,7 @@ import msgspec
 from vestnik.report import page as parts
 from vestnik.report.drawing import figure
 from vestnik.report.page import heading, page, quiet, table
+from vestnik.spark.temporary import temporary
 from vestnik.spark.whole.performing import Row, Whole
 
 if TYPE_CHECKING:
@@ -111,8 +110,8 @@ def _delivery(whole: Whole) -> str:
 
 
 def _drawn(title: str, draw: Callable[[Axes], None]) -> str:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "figure.png"
+    with temporary("vestnik-figure-") as folder:
+        path = folder / "figure.png"
         with figure(path, width=10.0, height=3.6) as (panel,):
             draw(panel)
         return parts.figure(path, title)
