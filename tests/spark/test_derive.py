@@ -168,7 +168,7 @@ class Kept:
 
 @pytest.fixture
 def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
 
     def run(*words: str | Path) -> Result:
         return CliRunner().invoke(main, ["pipeline", "derive", *map(str, words)])
@@ -266,7 +266,7 @@ def test_what_cannot_be_meant_is_refused_before_spark_starts(
     words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("vestnik.cli.running.session", partial(pytest.fail, "Spark was started"))
+    monkeypatch.setattr("vestnik.cli.running.start_session", partial(pytest.fail, "Spark was started"))
     write(tmp_path / "b", "b", [])
     done = CliRunner().invoke(main, ["pipeline", "derive", *words, "--from", "b"])
     assert done.exit_code == 2, done.output

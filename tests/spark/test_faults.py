@@ -176,7 +176,7 @@ def last(folder: Path) -> int:
 def test_a_derivation_that_is_killed_goes_on_and_publishes_the_rest(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
     some = quotes(240)
     journal = write_quotes(tmp_path / "b", "b", some[:120])
     with running(tmp_path / "to") as url:
@@ -209,7 +209,7 @@ main()
 def test_a_match_that_is_killed_leaves_nothing_and_is_done_anew(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
     journal, out = write_quotes(tmp_path / "b", "b", [quote(n) for n in range(40)]), tmp_path / "out"
     (tmp_path / "s.jsonl").write_text('{"id": "a", "filter": "price < 5"}\n')
     given = ["pipeline", "match", "--subscriptions", tmp_path / "s.jsonl", "--events", journal, "--out", out]
@@ -249,7 +249,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(
 ) -> None:
     """A record of nonsense, one of another kind, a segment that is cut off, types that nobody declared; then a
     table file that is cut off, and a subscription that does not parse."""
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
     taken = [quote(n).replace(type="undeclared") if n % 10 == 9 else quote(n) for n in range(60)]
     journal = write_quotes(tmp_path / "b", "b", [*taken[:40], b"nonsense"], segment_size=2_000)
     with Journal.open(journal / "journal", Settings(segment_size=2_000)) as of_later:

@@ -23,7 +23,7 @@ SMALL = {"segment_size": 2_000, "retain_size": 4_000}
 
 @pytest.fixture
 def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
 
     def run(*words: str | Path) -> Result:
         return CliRunner().invoke(main, ["pipeline", *map(str, words)])

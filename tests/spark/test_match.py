@@ -267,7 +267,7 @@ class Kept:
 
 @pytest.fixture
 def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
     path = tmp_path / "s.jsonl"
     path.write_text('{"id": "cheap", "filter": "price < 10"}\n\n{"id": 7, "filter": "symbol LIKE \'%1\' OR n = 3"}\n')
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 FIRST_QUERY = """
 from vestnik.spark import session
-spark = session("local[2]")
+from vestnik.spark.session import start_session
+said = []
+spark = start_session("local[2]", "test", said.append)
 java = spark.sparkContext._jvm.System
 options = spark.conf.get("spark.driver.extraJavaOptions")
 print(spark.range(10).selectExpr("sum(id)").first()[0], java.getenv("JAVA_HOME"), "ArchiveClassesAtExit" in options)
+print("first start" in said[0], "starting Spark" in said)
 spark.stop()
 numbers = session("local[2]").sparkContext.parallelize([1], 1)
 print(numbers.map(lambda _: __import__("sys").executable).first())  # and it ends as it is
@@ -81,7 +84,8 @@ def test_without_a_java_on_the_system_the_wheel_serves_and_is_faster_from_then_o
     for is_first in (True, False):
         done = run(FIRST_QUERY, XDG_CACHE_HOME=str(tmp_path))
         assert done.stderr == ""
-        total, home, is_recorded, python = done.stdout.split()
+        total, home, is_recorded, *said, python = done.stdout.split()
+        assert said == [str(is_first), "True"], "why it takes long"
         assert python == sys.executable, "of a second session, too"
         assert (total, is_recorded) == ("45", str(is_first))
         assert Path(home).is_relative_to(tmp_path)

@@ -49,7 +49,7 @@ class Kept:
 
 @pytest.fixture(autouse=True)
 def kept(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
 
 
 def written(path: Path, lines: list[bytes]) -> str:

@@ -80,7 +80,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("vestnik.cli.running.session", lambda *_: Kept(spark))
+    monkeypatch.setattr("vestnik.cli.running.start_session", lambda *_: Kept(spark))
 
     def run(plan: Path, *options: str) -> Result:
         return CliRunner().invoke(main, ["pipeline", "run", str(plan), *options])
@@ -203,7 +203,7 @@ def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
 def test_a_plan_that_is_none_is_refused_before_spark_starts(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], reason: str
 ) -> None:
-    monkeypatch.setattr("vestnik.cli.running.session", None)
+    monkeypatch.setattr("vestnik.cli.running.start_session", None)
     plan = recorded / "wrong.toml"
     plan.write_text(PLAN.replace(*change, 1))
     done = CliRunner().invoke(main, ["pipeline", "run", str(plan)])

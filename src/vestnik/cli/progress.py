@@ -43,6 +43,21 @@ def share_progress(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
+@contextmanager
+def step_progress() -> Iterator[Callable[[str], None]]:
+    """Give a function to call with each step, of which nobody knows how long it takes. It draws only on a terminal."""
+    if not _is_terminal(sys.stderr):
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda step: bar.update(task, description=step, refresh=True)
+
+
 def _is_terminal(stream: object) -> bool:
     return stream is not None and bool(getattr(stream, "isatty", lambda: False)())
 

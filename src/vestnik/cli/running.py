@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import current_thread, main_thread
 from typing import Any
 
-from vestnik.spark.session import session
+import click
+
+from vestnik.cli.progress import step_progress
+from vestnik.spark.session import FIRST_START, start_session
 
 
 @contextmanager
@@ -22,7 +26,8 @@ def running(master: str | None, name: str) -> Iterator[Any]:
     before = signal.getsignal(signal.SIGINT)
     logging.getLogger().addFilter(_is_no_interrupt)
     try:
-        spark = session(master, name)
+        with step_progress() as show:
+            spark = start_session(master, name, partial(_say, show))
         if current_thread() is main_thread():
             signal.signal(signal.SIGINT, before)
         try:
@@ -31,6 +36,14 @@ def running(master: str | None, name: str) -> Iterator[Any]:
             spark.stop()
     finally:
         logging.getLogger().removeFilter(_is_no_interrupt)
+
+
+def _say(show: Callable[[str], None], step: str) -> None:
+    """Show a step while it lasts; why a start takes long is written down, for those who read a log, too."""
+    if step == FIRST_START:
+        click.echo(f"vestnik: {step}", err=True)
+    else:
+        show(step)
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:

@@ -56,9 +56,18 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     return (Path(given) if given else Path.home() / ".cache") / "vestnik" / "spark"
 
 
+def is_first(java: Java, spark_version: str, folder: Path) -> bool:
+    """Return whether there is no archive yet from which this Java starts Spark."""
+    return not (folder / f"classes-{_key(java, spark_version)}.jsa").exists()
+
+
+def _key(java: Java, spark_version: str) -> str:
+    return hashlib.sha256(repr((_WRAPPER, str(java.home), java.version, spark_version)).encode()).hexdigest()[:16]
+
+
 def prepare(java: Java, spark_version: str, folder: Path) -> Launch:
     """Make what is missing of the files that a launch needs."""
-    key = hashlib.sha256(repr((_WRAPPER, str(java.home), java.version, spark_version)).encode()).hexdigest()[:16]
+    key = _key(java, spark_version)
     archive = folder / f"classes-{key}.jsa"
     quick = ("-XX:TieredStopAtLevel=1", "-Xlog:disable")
     try:

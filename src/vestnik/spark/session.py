@@ -6,16 +6,17 @@ import atexit
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import TimeoutExpired
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from vestnik.errors import MissingExtra, WrongValue
 from vestnik.spark.java import find_java
-from vestnik.spark.launch import DUMP_WITHIN, PUSHES, Launch, cache_folder, keep, prepare
+from vestnik.spark.launch import DUMP_WITHIN, PUSHES, Launch, cache_folder, is_first, keep, prepare
 from vestnik.spark.shipping import STANDALONE, check_master, ship
 from vestnik.spark.temporary import lasting
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MODULES: Final = ("pyspark", "pandas", "pyarrow", "numpy", "numba")
+FIRST_START: Final = (
+    "this is the first start of Spark with this Java: it can take a minute, and some seconds more as it ends; later "
+    "starts take some seconds"
+)
+"""What `session` says before it starts Java without an archive of its classes."""
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 LOOPBACK: Final = "127.0.0.1"
 MASTER: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|spark://\S+:\d+|k8s://\S+|yarn")
@@ -53,7 +59,7 @@ def check_installed() -> None:
 def session(
     master: str | None = None, name: str = "vestnik", *, java: str | os.PathLike[str] | None = None, **conf: Any
 ) -> SparkSession:
-    """The session of this process, started where there is none.
+    """Return the session of this process; start one if there is none.
 
     `master` is as Spark understands it, or all cores of this machine. This package is shipped to the machines of a
     cluster. `java` names the Java to run on, a folder that holds `bin/java`; else it is that of JAVA_HOME, that on the
@@ -62,6 +68,17 @@ def session(
 
     MissingExtra, MissingJava or NoMaster, before anything is started, where something is missing.
     """
+    return start_session(master, name, lambda step: None, java, conf)
+
+
+def start_session(
+    master: str | None,
+    name: str,
+    say: Callable[[str], object],
+    java: str | os.PathLike[str] | None = None,
+    conf: Mapping[str, Any] = MappingProxyType({}),
+) -> SparkSession:
+    """Do what `session` does. `say` is told each step before it is taken, and FIRST_START before a first start."""
     if master is not None and not MASTER.fullmatch(master):
         raise WrongValue("Spark runs at a master such as local[2] or spark://HOST:PORT", master)
     check_installed()
@@ -84,15 +101,21 @@ def session(
     if SparkContext._gateway is not None:  # Java runs already
         with _environment(_of_python()):
             return _shipped(builder.config(map=settings).getOrCreate(), is_cluster)
-    launch = prepare(find_java(java), _spark_version(), cache_folder())
+    found = find_java(java)
+    if is_first(found, _spark_version(), cache_folder()):
+        say(FIRST_START)
+    say("preparing Java")
+    launch = prepare(found, _spark_version(), cache_folder())
     passing = f"-Djava.io.tmpdir={lasting('vestnik-spark-')}"  # Spark's own folder for what passes between its tasks
     options = [*launch.options, passing, f"-Dlog4j2.configurationFile={QUIET.as_uri()}"]
     settings["spark.driver.extraJavaOptions"] = " ".join(
         [*map(_word, options), settings.get("spark.driver.extraJavaOptions", "")]
     )
+    say("starting Spark")
     with _environment({**_of_java(launch, is_here=is_here), **_of_python()}):
         started = builder.config(map=settings).getOrCreate()
     if launch.recorded is not None:
+        say("trying a first query")
         started.range(2).selectExpr("sum(id)").collect()  # so that the archive holds what a query needs
         atexit.register(_end, launch)
     return _shipped(started, is_cluster)

@@ -9,7 +9,7 @@ import click
 from msgspec import to_builtins
 
 from vestnik.cli.outputs import echo_json
-from vestnik.cli.progress import share_progress
+from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
 from vestnik.lake.losses import Loss
 
@@ -53,8 +53,8 @@ def command(
     from vestnik.spark.ingest import ingest
 
     declared = None if types is None else read_declared(types)
-    with running(master, "vestnik ingest") as spark, share_progress("ingest") as say:
-        done = ingest(spark, journals, lake, declared=declared, say=say)
+    with running(master, "vestnik ingest") as spark, task_progress(spark, "ingest"):
+        done = ingest(spark, journals, lake, declared=declared)
     if as_json:
         losses = [to_builtins(one) for one in done.losses]
         found = {"events": done.events, "again": done.again, "lost": done.lost(), "losses": losses}
