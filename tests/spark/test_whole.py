@@ -168,7 +168,7 @@ def test_a_page_shows_any_name_as_it_is(name: str) -> None:
     whole = Whole(
         stages=[Stage(one, 1, 1, "of", 0, 1.0) for one in ("match", "verify")],
         types=[{"type": name, "events": 3}],
-        over_time=[{"type": name, "at": 1.8e9, "events": 3}],
+        over_time=[{"type": name, "at": 1.8e9, "seconds": 60.0, "events": 3}],
         subscriptions=[{"subscription": name, "events": 3}, {"subscription": f"{name}2", "events": 1}],
         latency=[{"scope": "broker", "name": name, "p50": 0.01, "p90": 0.1, "p99": 0.1, "max": 0.1}],
     )

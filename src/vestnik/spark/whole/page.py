@@ -14,6 +14,7 @@ import msgspec
 from vestnik.report import page as parts
 from vestnik.report.drawing import figure
 from vestnik.report.page import heading, page, quiet, table
+from vestnik.report.times import MICROS, clock, clock_format, dates, duration, marks
 from vestnik.spark.temporary import temporary
 from vestnik.spark.whole.performing import Row, Whole
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 
 RISING, FALLING = "#2c8a3c", "#c0392b"
 BAR = "#1f5f9f"
-DAY = 86_400.0
 SHOWN = 15
 """Bars of a figure."""
+MARKS = 8
+"""Times on an axis."""
 LONGEST = 40
 """Letters of a name in a figure."""
 MISSING = (
@@ -67,7 +69,8 @@ def _missing(whole: Whole) -> str:
 def _events(whole: Whole) -> str:
     shown = ""
     if whole.over_time:
-        shown = _drawn("Events by type, over time", lambda panel: _lines(panel, whole.over_time))
+        title = f"Events by type: how many in each {_bin(whole.over_time)}, {_dates(whole.over_time)}"
+        shown = _drawn(title, lambda panel: _lines(panel, whole.over_time))
     return heading("Events") + shown + table("types", whole.types, "The types of which there is most.")
 
 
@@ -86,10 +89,16 @@ def _derived(whole: Whole) -> str:
         series.setdefault((row["stage"], row["key"]), []).append(row)
     most = sorted(series, key=lambda one: sum(row["count"] for row in series[one]), reverse=True)[:PANELS]
     several = len({stage for stage, _ in series}) > 1
-    titles = {one: f"Candles of {one[1]}" + (f" ({one[0]})" if several else "") for one in most}
+    titles = {one: _candle_title(*one, series[one], several=several) for one in most}
     shown = "".join(_drawn(title, partial(_candles, rows=series[one])) for one, title in titles.items())
     fired = table("triggers", whole.triggers, "The last that fired.") if whole.triggers else ""
     return heading("Derived") + (shown or quiet("There are no candles.")) + fired
+
+
+def _candle_title(stage: str, key: str, rows: list[Row], *, several: bool) -> str:
+    times = [_seconds(row["start"]) for row in rows]
+    of = f" ({stage})" if several else ""
+    return f"Candles of {key}{of}, each of {_window(rows)}, {dates(times[0], times[-1])}"
 
 
 def _delivery(whole: Whole) -> str:
@@ -122,10 +131,12 @@ def _lines(panel: Axes, rows: list[Row]) -> None:
     lines = []
     for type in types:
         own = [row for row in rows if row["type"] == type]
-        days = [row["at"] / DAY for row in own]
-        lines += panel.plot(days, [row["events"] for row in own], ".-")
-    panel.xaxis_date()
-    panel.set(ylabel="events", ylim=(0, None))
+        lines += panel.plot([row["at"] for row in own], [row["events"] for row in own], ".-")
+    first, last = rows[0]["at"], rows[-1]["at"]
+    times, format = marks(first, last, MARKS), clock_format(first, last)
+    panel.set_xticks(times, [clock(time, format) for time in times], fontsize=8)
+    panel.set(xlabel=f"start of each {_bin(rows)}, {_dates(rows)}")
+    panel.set(ylabel=f"events in each {_bin(rows)}", ylim=(0, None))
     panel.legend(lines, list(map(_short, types)), fontsize=8, frameon=False)
 
 
@@ -148,12 +159,27 @@ def _candles(panel: Axes, rows: list[Row]) -> None:
         colour = RISING if row["close"] >= row["open"] else FALLING
         panel.plot([place, place], [row["low"], row["high"]], color=colour, linewidth=0.8)
         panel.bar(place, row["close"] - row["open"], 0.7, row["open"], color=colour, edgecolor=colour)
-    step = max(1, len(rows) // 6)
-    panel.set_xticks(range(0, len(rows), step), [_clock(row["start"]) for row in rows[::step]], fontsize=8)
+    step = -(-len(rows) // MARKS)
+    times = [_seconds(row["start"]) for row in rows]
+    format = clock_format(times[0], times[-1])
+    panel.set_xticks(range(0, len(rows), step), [clock(time, format) for time in times[::step]], fontsize=8)
+    panel.set(xlabel=f"start of each {_window(rows)}, {dates(times[0], times[-1])}")
 
 
-def _clock(text: str) -> str:
-    return datetime.fromisoformat(text).strftime("%H:%M:%S")
+def _bin(rows: list[Row]) -> str:
+    return duration(round(rows[0]["seconds"] * MICROS))
+
+
+def _dates(rows: list[Row]) -> str:
+    return dates(rows[0]["at"], rows[-1]["at"])
+
+
+def _window(rows: list[Row]) -> str:
+    return duration(round((_seconds(rows[0]["end"]) - _seconds(rows[0]["start"])) * MICROS))
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _latency(panel: Axes, rows: list[Row]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from vestnik.report.times import bin_width
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -14,11 +16,11 @@ FEW: Final = 8
 TOP: Final = 30
 """Rows of a table for people."""
 MOMENTS: Final = 60
-"""Stretches of time that a figure is made of."""
+"""Bins of time that a figure has, at most."""
 LAST: Final = 120
 """Candles of a key that are drawn."""
 AT: Final = "coalesce(time, taken_at)"
-CANDLE: Final = "key string, start string, open double, high double, low double, close double, count bigint"
+CANDLE: Final = "key string, start string, end string, open double, high double, low double, close double, count bigint"
 FIRING: Final = "key string, value double, base double"
 
 
@@ -34,21 +36,27 @@ def types(events: DataFrame) -> list[Row]:
 
 
 def over_time(events: DataFrame) -> list[Row]:
-    """How many events of the types of which there is most come in each of some stretches of time, `at` in seconds.
+    """Count the events of the most frequent types in bins of time, which begin `at` and last `seconds`.
 
-    There is a row for each, whether events come or not.
+    There is a row for each type and bin, whether events come or not.
     """
     times = events.selectExpr("type", f"unix_micros({AT}) AS at")
     first, last = times.selectExpr("min(at)", "max(at)").first() or (None, None)
-    if first is None:
+    if first is None or last is None:
         return []
-    width = max(1, -(-(last - first + 1) // MOMENTS))
+    width = bin_width(first, last, MOMENTS)
+    first -= first % width
     most = times.groupBy("type").count().orderBy("count", ascending=False).limit(FEW)
     stretches = times.selectExpr("type", f"(at - {first}) DIV {width} AS stretch")
     counted = stretches.join(most.select("type"), "type").groupBy("type", "stretch").count()
     found = {(row["stretch"], row["type"]): row["count"] for row in rows(counted, FEW * (MOMENTS + 1))}
     return [
-        {"type": type, "at": (first + stretch * width) / 1e6, "events": found.get((stretch, type), 0)}
+        {
+            "type": type,
+            "at": (first + stretch * width) / 1e6,
+            "seconds": width / 1e6,
+            "events": found.get((stretch, type), 0),
+        }
         for stretch in range((last - first) // width + 1)
         for type in sorted({type for _, type in found})
     ]
