@@ -1,7 +1,7 @@
-"""What of a journal cannot be taken in: which positions, of which broker, and for which of four reasons.
+"""Losses: positions of a journal that cannot be taken in, by broker and reason.
 
-A position is a place in a journal, and holds at most one event. How many events were at positions that are gone is not
-known, so losses are counted in positions.
+A position is a place in a journal and holds at most one event. Nobody knows how many events were at positions that are
+gone, so losses are counted in positions.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PHRASES: Final = {
     Kind.DAMAGED: ("is damaged or missing", "are damaged or missing"),
     Kind.NO_EVENT: ("holds no event", "hold no events"),
 }
-"""Of one position, and of several."""
+"""The phrase for one position, and for several."""
 
 
 class Loss(Struct, frozen=True):
-    """Positions of the journal of `broker` that are lost: how many, from the `first` to the `last` of them.
+    """The number of `positions` of a broker's journal that are lost, the `first` and the `last` of them.
 
-    `last` and `positions` are None if the end of the journal is not known, since another one replaced it.
+    `last` and `positions` are None if another journal replaced this one, since its end is not known then.
     """
 
     broker: str
@@ -53,7 +53,7 @@ class Loss(Struct, frozen=True):
         if self.positions is None:
             return (
                 f"another journal took the place of that of {self.broker}: what the old one had from position "
-                f"{self.first:,} on was not read, and how many positions that are is not known"
+                f"{self.first:,} on was not read; how many positions that is, is not known"
             )
         one, several = PHRASES[self.kind]
         if self.positions == 1:
@@ -64,7 +64,7 @@ class Loss(Struct, frozen=True):
 
 
 def kind_of(one: Unread) -> Kind:
-    """Return why a reader of a journal cannot have some positions; only a record has a time."""
+    """Return the kind of a gap; only a record that is no event has a time."""
     if one.dropped:
         return Kind.DROPPED
     return Kind.DAMAGED if one.time is None else Kind.NO_EVENT

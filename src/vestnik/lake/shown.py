@@ -1,12 +1,14 @@
-"""What people and programs find who look at a lake's files, and ask for no version.
+"""The folders of a lake in which people and programs look for Parquet files, without asking for a version.
 
-    LAKE/_files/events/type_=T/date=D/RUN-1.data      a file under the name by which versions name it
-    LAKE/events/type_=T/date=D/RUN-1.parquet          the same file, if the latest version names it
+    LAKE/_files/events/type_=T/date=D/RUN-1.data      the permanent name of a file, which versions use
+    LAKE/events/type_=T/date=D/RUN-1.parquet          the public name, if the latest version has the file
 
-A file is written under the first name. Spark, pyarrow and shells pass over what begins with _, and no pattern for
-Parquet files matches it: so it may lie there before its version comes, and for as long as an earlier version is read.
-The second name is a hard link. It comes after the version that names the file, and goes as soon as the latest version
-names it no more. What goes, goes first: so no event is ever shown twice.
+Tasks write a file under its permanent name. Spark, pyarrow and shells ignore names that begin with _, and no pattern
+for Parquet files matches the suffix. So a file can be there before its version is committed, and stay while readers use
+an earlier version.
+
+The public name is a hard link. The writer makes it after the commit of a version that has the file. It removes the link
+after the commit of a version that does not. It removes links before it makes others, so no event is shown twice.
 """
 
 from __future__ import annotations
@@ -27,25 +29,25 @@ FILES: Final = "_files"
 EVENTS: Final = "events"
 QUARANTINE: Final = "quarantine"
 SHOWN: Final = (EVENTS, QUARANTINE)
-"""Folders in which people look for Parquet files."""
+"""The public folders."""
 SUFFIX: Final = ".data"
-"""Of files as versions name them."""
+"""The suffix of permanent names."""
 PARQUET: Final = ".parquet"
 
 
 def kept_at(path: str) -> str:
-    """Return the path by which a version names the file that is shown at `path`."""
+    """Return the permanent path of the file that is public at `path`."""
     return f"{FILES}/{PurePosixPath(path).with_suffix('')}{SUFFIX}" if not path.startswith(f"{FILES}/") else path
 
 
 def shown_at(path: str) -> str:
-    """Return the path at which a file is shown that a version names; the earlier layout had but one for both."""
+    """Return the public path of a file; in the earlier layout both were the same."""
     inner = path.removeprefix(f"{FILES}/")
     return inner if inner == path else f"{inner.removesuffix(SUFFIX)}{PARQUET}"
 
 
 def relocated(manifest: Manifest, at: Callable[[str], str]) -> Manifest:
-    """Return a manifest that has its files of events and of the quarantine at other paths."""
+    """Return the manifest with other paths for the files of events and of the quarantine."""
     return replace(
         manifest,
         events=tuple([replace(file, path=at(file.path)) for file in manifest.events]),
@@ -54,9 +56,9 @@ def relocated(manifest: Manifest, at: Callable[[str], str]) -> Manifest:
 
 
 def show(lake: Path, manifest: Manifest, spared: Collection[str] = ()) -> None:
-    """Show what a version names, and nothing else but the `spared`; what is shown already is not touched.
+    """Make the public folders hold the files of a version, the `spared` ones, and no others.
 
-    It may be killed at any point, and is then done again by the next writer.
+    If the process is killed meanwhile, the next writer does it again.
     """
     wanted = {shown_at(file.path): file.path for files in (manifest.events, manifest.quarantine) for file in files}
     found = {
@@ -72,13 +74,13 @@ def show(lake: Path, manifest: Manifest, spared: Collection[str] = ()) -> None:
     added = [path for path in sorted(wanted.keys() - found) if wanted[path] != path]
     for path in added:
         make_directory((lake / path).parent)
-        with suppress(FileNotFoundError):  # who reads it is told that it is damaged, or not there
+        with suppress(FileNotFoundError):  # a reader of the version reports that
             link(lake / wanted[path], lake / path)
     _sync(lake, added)
 
 
 def link(existing: Path, new: Path) -> None:
-    """Give a file a second name; a copy of it, if the disk has no links or no more of them for this file."""
+    """Give a file a second name. Copy it if the file system refuses a hard link."""
     try:
         os.link(existing, new)
     except FileNotFoundError:
@@ -103,7 +105,7 @@ def _sync(lake: Path, paths: Iterable[str]) -> None:
 
 
 def adopt(lake: Path, manifest: Manifest) -> Manifest:
-    """Return the manifest of a lake of the earlier layout, in which all files were shown, with both names for each."""
+    """Give the files of a lake of the earlier layout, which had public names only, permanent names; return those."""
     moved = relocated(manifest, kept_at)
     old = sorted(manifest.paths() - moved.paths())
     for path in old:

@@ -41,7 +41,7 @@ SPAN: Final = 4_000_000
 
 
 class TookIn(Struct, frozen=True):
-    """What was done: how many events are new, how many were there or came twice, and what could not be taken in.
+    """The result of an ingest: the number of new events, the number of known or repeated ones, and the losses.
 
     There is one loss for each broker and kind.
     """

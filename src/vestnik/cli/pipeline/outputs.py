@@ -12,7 +12,7 @@ from vestnik.spark.temporary import temporary
 
 NEW: Final = "new"
 OLD: Final = "old"
-"""What is being replaced, while it is."""
+"""The result that is being replaced."""
 
 
 def check_new(out: Path) -> None:
