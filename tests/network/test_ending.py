@@ -238,7 +238,7 @@ class HangingSink:
 async def test_with_a_web_hook_whose_sink_hangs(tmp_path: Path) -> None:
     sink = HangingSink()
     async with sink as target:
-        with serving("--http", "127.0.0.1:0", "--data", str(tmp_path)) as (running, _):
+        with serving("--http", "127.0.0.1:0", "--sink", "127.0.0.1", "--data", str(tmp_path)) as (running, _):
             url = f"http://{told(running.stderr, HTTP)}"
             async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http:
                 made = await http.post("/subscriptions", json={"filter": "price >= 0", "sink": target})
@@ -256,7 +256,10 @@ async def test_with_all_of_it_at_once(tmp_path: Path) -> None:
     flag, sink = tmp_path / "hangs", HangingSink()
     patch = HANGING_DISK.format(flag=str(flag)) + "os.fsync = hang"
     async with sink as target:
-        with serving("--http", "127.0.0.1:0", "--data", str(tmp_path), patch=patch) as (running, address):
+        with serving("--http", "127.0.0.1:0", "--sink", "127.0.0.1", "--data", str(tmp_path), patch=patch) as (
+            running,
+            address,
+        ):
             host, port = told(running.stderr, HTTP).split(":")
             with socket.create_connection((host, int(port))) as stream:
                 stream.sendall(b"GET /events?filter=price%20%3E%3D%200 HTTP/1.1\r\nhost: localhost\r\n\r\n")
