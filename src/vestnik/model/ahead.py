@@ -1,8 +1,8 @@
-"""Answers that are found ahead: whether a set holds a value.
+"""Precomputed answers to the question whether a value set holds a value.
 
-A pattern takes tens of milliseconds for a string of a megabyte, and so does ANY for a long list. A program that must
-not stand still for so long first asks which questions there are, has them answered on another thread, and then does
-what it was going to do: the answers are there.
+A pattern takes tens of milliseconds on a string of a megabyte, and so does ANY on a long list. A program that must not
+block for so long first collects the questions, has them answered on another thread, and then runs its code: the code
+finds the answers here.
 
     foresight = Foresight()
     while questions := foresight.questions(lambda: matcher.match(event)):
@@ -19,9 +19,9 @@ from threading import get_ident
 from typing import Any, Final, NamedTuple, Protocol
 
 SHORT: Final = 16
-"""Characters or elements of a value about which the answer is found sooner than it is looked up."""
+"""Length of a string or list up to which computing the answer is faster than looking it up."""
 KEPT: Final = 4
-"""Foresights whose answers are kept. What was found quickly enough to be followed by so many is found again quickly."""
+"""Number of foresights whose answers are kept. If later ones displace an earlier one, its answers were cheap."""
 
 
 class Holder(Protocol):
@@ -42,7 +42,7 @@ _kept: deque[Foresight] = deque()
 
 
 def known(subject: Holder, value: Any) -> bool | None:
-    """The answer where it was found ahead. To who asks which questions there are it is yes, and the question noted."""
+    """Return the precomputed answer, or None. While questions are collected, note the question and return True."""
     if not _answers and _asked is None:
         return None
     found = _answers.get((id(subject), id(value)))
@@ -55,7 +55,7 @@ def known(subject: Holder, value: Any) -> bool | None:
 
 
 class Foresight:
-    """The answers that somebody needs next. They are forgotten when others have been needed."""
+    """The precomputed answers for one message. They are dropped when KEPT later ones exist."""
 
     def __init__(self) -> None:
         self._questions: list[Question] = []
@@ -64,7 +64,7 @@ class Foresight:
             _kept.popleft()._forget()
 
     def questions(self, ask: Callable[[], object]) -> list[Question]:
-        """What `ask` would have to find out and is not known. Beyond those there may be others."""
+        """Run `ask` and return the open questions that it met; repeat until there are none."""
         global _asked, _asking
         _asked, _asking = [], get_ident()
         try:
@@ -74,7 +74,7 @@ class Foresight:
             _asked = None
 
     def settle(self, questions: Sequence[Question], within: float = float("inf")) -> Sequence[Question]:
-        """Find answers for so many seconds; the questions that are left. Others may ask on other threads meanwhile."""
+        """Answer questions for `within` seconds, at least one, and return the rest. Any thread may call this."""
         until = time.perf_counter() + within
         for place, question in enumerate(questions):
             if place and time.perf_counter() > until:

@@ -18,7 +18,7 @@ from vestnik.model.regular.patterns import compile_glob, compile_like
 from vestnik.model.regular.regex import compile_regex
 
 LONG = 256
-"""Characters of a text in which literal parts of a pattern are found sooner than an automaton is run."""
+"""Length from which searching a text for the literal parts of a LIKE is faster than running its automaton."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,14 @@ def _without_wildcards(pattern: str) -> StringCuts | None:
 
 @lru_cache(maxsize=4096)
 def _literal_parts(pattern: Pattern) -> tuple[str, ...] | None:
-    """What is between the `%` of a LIKE that has no other wildcard; None for other patterns."""
+    """Return the parts between the `%` of a LIKE without other wildcards, or None for other patterns."""
     if pattern.verb != "LIKE" or pattern.escape is not None or "_" in pattern.text:
         return None
     return tuple(pattern.text.split("%"))
 
 
 def _has_in_order(text: str, parts: tuple[str, ...]) -> bool:
-    """Whether `text` begins with the first part, ends with the last, and has the others in between, in order."""
+    """Return whether `text` starts with the first part, ends with the last, and has the others in order in between."""
     first, *others, last = parts
     at, end = len(first), len(text) - len(last)
     if at > end or not text.startswith(first) or not text.endswith(last):

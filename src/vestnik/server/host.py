@@ -64,7 +64,7 @@ MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
 
 NEIGHBOUR: Final = Bounds(filters=None)
-"""What a neighbour may send: it is trusted."""
+"""The bounds for neighbours, which are trusted."""
 
 BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
 BY_CLIENTS: Final = frozenset(
@@ -264,7 +264,7 @@ class BrokerHost:
             self.engine.do(Drained(guest.name))
 
     def _preparation(self, end: End, guest: Guest, message: Message) -> Coroutine[Any, Any, None] | None:
-        """What has to be found out before a message is handled, if that takes long."""
+        """Return the work that has to be done on another thread before a message is handled, or None."""
         rights = guest.identity.rights if guest.identity is not None and not guest.is_broker else None
         match message:
             case Publish(events) | Forward(events) if is_heavy(events, end.size, self.core.router, guest.name):

@@ -60,7 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def bounds(self) -> Bounds:
-        """What a client may send in a message."""
+        """Return the bounds of a message from a client."""
         filters = replace(OUTSIDE, boxes=self.filter_boxes)
         return Bounds(self.message_bytes, filters, self.batch, self.values)
 

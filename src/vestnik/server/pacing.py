@@ -45,7 +45,7 @@ class Pacing:
         self._preparing: set[End] = set()
 
     def is_unheard(self, end: End) -> bool:
-        """Whether somebody is silent because it is not listened to."""
+        """Return whether this broker does not read from this end at the moment."""
         return end in self._ahead or end in self._preparing
 
     def published(self, client: NodeId, end: End, events: int) -> None:
@@ -70,7 +70,7 @@ class Pacing:
         self._go_on(end)
 
     def preparing(self, end: End) -> None:
-        """What it sent is looked at before it is handled, and so before what it sends next."""
+        """Read no further messages from this end until `prepared`."""
         self._preparing.add(end)
         end.pause()
 

@@ -21,15 +21,15 @@ from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.packing import pack
 
 WEIGHT: Final = 1_000_000
-"""Bytes of events times tests of filters from which on a message is matched ahead: some milliseconds, mostly."""
+"""A message is matched ahead if its bytes times the number of tests exceed this: a few milliseconds, mostly."""
 FEW_BOXES, FEW_STATES = 16, 64
 """Boxes, and states of a pattern, of a filter that is narrowed at once."""
 PIECE: Final = 0.02
-"""Seconds for which one message has the other thread before it is the turn of others."""
+"""Seconds of one job on the other thread; the jobs of several messages take turns."""
 
 
 def is_heavy(events: Sequence[Event], size: int | None, router: Router, sender: NodeId) -> bool:
-    """Whether events, a message of so many bytes, may take long to match."""
+    """Return whether matching a message of `size` bytes with these events may take long."""
     tests = router.tests(sender)
     if not tests:
         return False
@@ -39,7 +39,7 @@ def is_heavy(events: Sequence[Event], size: int | None, router: Router, sender: 
 
 
 def is_complex(wanted: Filter) -> bool:
-    """Whether it may take long to narrow a filter."""
+    """Return whether intersecting this filter with a right may take long."""
     boxes = wanted.region.boxes
     if len(boxes) > FEW_BOXES:
         return True
@@ -49,12 +49,12 @@ def is_complex(wanted: Filter) -> bool:
 
 
 async def narrowed_ahead(message: Message, rights: Rights) -> None:
-    """Have found out what of a message its sender has a right to: that is remembered."""
+    """Compute what of a message its sender has a right to, on another thread; the result is cached."""
     await heavy.begin(partial(rights.permitted, message))
 
 
 async def matched_ahead(events: Sequence[Event], router: Router, sender: NodeId, right: Filter | None) -> None:
-    """Have found out what it takes to route these events, and whether `sender` may publish them."""
+    """Precompute the answers that routing these events, and checking the right to publish them, will need."""
     foresight = Foresight()
     for event in events:
         while questions := foresight.questions(partial(_match, event, router, sender, right)):

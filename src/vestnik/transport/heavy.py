@@ -1,6 +1,7 @@
-"""Work that takes long is done on a thread of its own: the event loop goes on, and gets the interpreter in between.
+"""One thread per process for work that would block the event loop.
 
-There is one such thread in a process. Who has much to do asks for it piece by piece, so that others get their turn.
+The interpreter switches between the two threads. A caller with much work submits it in pieces, so that others get their
+turn.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ _THREAD: Final = Worker("vestnik-heavy")
 
 
 def begin(work: Callable[[], Result]) -> asyncio.Future[Result]:
-    """Have `work` done, after what others have asked for before."""
+    """Run `work` on the thread, after all that was submitted before."""
     return _THREAD.start(work, asyncio.get_running_loop())
 
 
 def submit(work: Callable[[], object]) -> None:
-    """Have `work` done for nobody who waits."""
+    """Run `work` on the thread; nobody waits for the result."""
     _THREAD.submit(work)

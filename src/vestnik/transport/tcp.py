@@ -29,7 +29,7 @@ CLOSE_WITHIN = 10.0
 """Seconds in which the other end has to take what was sent before the connection was closed."""
 ANYTHING: Final = Bounds()
 TURN: Final = 0.01
-"""Seconds for which the messages of one connection are handled before it is the turn of others."""
+"""Seconds for which the messages of one connection are handled before other connections have their turn."""
 
 
 class TcpEnd(End, asyncio.Protocol):
@@ -223,7 +223,7 @@ class TcpEnd(End, asyncio.Protocol):
 
 
 def _understood(reader: Reader, body: bytes) -> Message | str:
-    """A message, or why it is none: an exception would keep its bytes until the collector comes round."""
+    """Return a message, or the reason why it is none. An exception would keep the bytes alive in its traceback."""
     try:
         return reader.message(body)
     except InvalidFrame as error:

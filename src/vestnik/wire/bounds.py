@@ -1,6 +1,6 @@
-"""How much a message may hold, whoever sends it.
+"""Bounds on the content of a message.
 
-Bytes alone do not bound what it costs to read a message: sixteen megabytes may be sixteen million values.
+Bytes alone do not bound the cost of reading it: sixteen megabytes may be sixteen million values.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Bounds(NamedTuple):
 
 
 def values_in(packed: bytes, most: int) -> int:
-    """The number of values in something packed, or a number above `most` where there are more.
+    """Count the values in MessagePack data; stop above `most`.
 
-    What is no MessagePack is counted as far as it can be followed.
+    Invalid data is counted up to the place where it ends or breaks off.
     """
     at = count = 0
     left = 1  # values that are still to come
@@ -75,7 +75,7 @@ _HEADS: Final = [
 
 
 def length_of(packed: bytes | memoryview) -> int:
-    """The number of elements that the head of a packed list announces; 0 for what is no list."""
+    """Return the number of elements in the header of a packed list, or 0 if it is no list."""
     first = packed[0] if packed else 0
     if 0x90 <= first <= 0x9F:
         return first & 0x0F

@@ -43,11 +43,11 @@ PART: Final = 1024 * 1024
 """Bytes of a message of what a neighbour wants or offers, unless it is a single change."""
 
 EASY: Final = 2_000
-"""Steps that the filters of a message may cost where it has to be read without delay: a few milliseconds."""
+"""Steps that the filters of a message may cost on the event loop: a few milliseconds."""
 QUICKLY: Final = 2 * PIECE
-"""Bytes of a message that is read without delay."""
+"""Bytes up to which a message is read on the event loop."""
 REASONS: Final = 10
-"""Events of one message that are refused with the reason; of the others it is said that they are none."""
+"""Number of entries of a Publish that are refused with the full reason."""
 LONGEST_REASON: Final = 200
 """Characters of such a reason."""
 
@@ -58,7 +58,7 @@ SOURCE, ID = 1, 2  # places in an event that is packed
 
 
 class TakesLong(Exception):
-    """A message cannot be read without delay."""
+    """Reading a message exceeds the budget of the event loop."""
 
 
 class _Publish(Struct, array_like=True, tag=Publish.__struct_config__.tag):
@@ -160,7 +160,7 @@ class Reader:
         self._rest += data
 
     def next_body(self) -> bytes | None:
-        """The bytes of the next message, if they are complete; it is `message` that reads them."""
+        """Return the bytes of the next complete message, for `message`, or None."""
         rest, start = self._rest, self._start + _LENGTH
         if len(rest) < start:
             return None
@@ -173,9 +173,9 @@ class Reader:
         return bytes(rest[start : start + length])
 
     def message(self, body: bytes, *, quickly: bool = False) -> Message:
-        """Read a message; TakesLong where it is to be read `quickly`, and cannot be.
+        """Decode a message; raise TakesLong if it should be done `quickly` and exceeds the budget.
 
-        One that does not have to be may be read on another thread, while nothing else is read here.
+        Without `quickly` it may run on another thread, as long as nothing else is read here meanwhile.
         """
         if self._is_stranger:
             return _first_message(body)
@@ -216,7 +216,7 @@ class Reader:
         return self._malformed(body, f"a message of more than {most:,} values, which is the limit values")
 
     def _malformed(self, body: bytes, reason: str) -> Malformed:
-        """A request that is refused. What nobody could answer ends the connection, and is not passed over."""
+        """Return the refusal of a request; raise InvalidFrame if the message cannot be answered."""
         number = _request_of(body)
         if number is None:
             raise InvalidFrame(reason)
@@ -241,7 +241,7 @@ class Reader:
 
 
 def _first_message(body: bytes) -> Message:
-    """What somebody says who has not said who it is. Of any other message nothing is read, and it is malformed."""
+    """Decode a message from a peer that has not been admitted; any kind but the handshake's is malformed, unread."""
     try:
         message: Message = _decode_first(body)
         return message
@@ -272,7 +272,7 @@ def _published(message: _Publish) -> Publish:
 
 
 def _refusals(wrong: list[tuple[Raw, str]]) -> Iterator[Refusal]:
-    """The first with their reasons; of the others, those that have an id, and how many there are without."""
+    """Yield the first refusals with reasons, then one for each entry with an id, then the count of the others."""
     nameless = 0
     for place, (raw, reason) in enumerate(wrong):
         id, source = _text_at(raw, ID), _text_at(raw, SOURCE)
@@ -287,7 +287,7 @@ def _refusals(wrong: list[tuple[Raw, str]]) -> Iterator[Refusal]:
 
 
 def _request_of(body: bytes) -> int | None:
-    """The number of a request, as far as can be seen; 0 where it has none, None where that is no request."""
+    """Return the number of a request, 0 if it asks for no answer, or None if nobody could be answered."""
     if length_of(body) > _FIELDS:
         return None
     with suppress(*UNREADABLE):
