@@ -89,10 +89,22 @@ def test_a_reader_that_goes_away(filters: Path, tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [b"1\te0\tall", b"141"] and done.stderr == b""
 
 
-def test_a_full_disk(filters: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("filter", "check", "TRUE"), ("filter", "--help"), ("--help",), ("--version",)])
+def test_a_full_disk(arguments: tuple[str, ...], unbuffered: str) -> None:
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([VESTNIK, "filter", "check", "TRUE"], stdout=full, stderr=subprocess.PIPE, timeout=60)
-    assert done.returncode == 2 and done.stderr == b"vestnik: [Errno 28] No space left on device\n"
+        done = subprocess.run([VESTNIK, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60, env=environment)
+    assert (done.returncode, done.stderr) == (2, b"vestnik: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("filter", "check", "price >"), ("filter", "check"), ("serve", "--listen", "x:y")]
+)
+def test_messages_that_cannot_be_written_leave_the_exit_code(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([VESTNIK, *arguments], stdout=subprocess.PIPE, stderr=full, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_closed_streams(filters: Path) -> None:

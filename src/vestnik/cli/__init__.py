@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
 import click
 
@@ -16,7 +17,19 @@ BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
 
 
 class Root(LazyGroup):
-    """Turns what goes wrong in a command into one message and an exit code."""
+    """The root command: turns each error of a command into one message and an exit code."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command and exit with its code, also if standard output or standard error takes nothing."""
+        try:
+            return super().main(*args, **options)
+        except VestnikError as error:
+            sys.exit(_failed(str(error), BAD_INPUT))
+        except OSError as error:
+            sys.exit(_failed(f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT))
+        finally:
+            _drop_unwritten(sys.stdout)
+            _drop_unwritten(sys.stderr)
 
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
@@ -25,25 +38,32 @@ class Root(LazyGroup):
         from vestnik.cli.logs import warnings_to_stderr
 
         try:
-            with warnings_to_stderr():
-                result = super().invoke(ctx)
-            if sys.stdout is not None:  # as it is where a shell says >&-
-                sys.stdout.flush()
-            return result
+            try:
+                with warnings_to_stderr():
+                    return super().invoke(ctx)
+            finally:
+                if sys.stdout is not None:  # it is None if a shell closed it with >&-
+                    sys.stdout.flush()
         except KeyboardInterrupt:
             ctx.exit(_failed("interrupted", INTERRUPTED))
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
             ctx.exit(READER_GONE)
-        except VestnikError as error:
-            ctx.exit(_failed(str(error), BAD_INPUT))
-        except OSError as error:
-            ctx.exit(_failed(f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT))
 
 
 def _failed(message: str, code: int) -> int:
-    click.echo(f"vestnik: {message}", err=True)
+    with suppress(OSError):  # if nobody can read the message, the exit code remains
+        click.echo(f"vestnik: {message}", err=True)
     return code
+
+
+def _drop_unwritten(stream: TextIO | None) -> None:
+    """Discard what cannot be written: the interpreter would try again at its end, fail, and exit with 120."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(
