@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -66,36 +67,38 @@ async def test_what_was_posted_is_sent_before_a_client_leaves() -> None:
 
 async def test_who_publishes_faster_than_the_broker_takes_has_to_wait() -> None:
     """A broker that does not read: publishing goes on when the connection is over, and says so."""
+    loop = asyncio.get_running_loop()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
 
-    class Deaf(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            assert isinstance(transport, asyncio.Transport)
-            transport.write(frame(Welcome(VERSION, "deaf")))
-            transport.pause_reading()
-            ends.append(transport)
+    async def welcomed() -> socket.socket:
+        """Return the broker's end of a connection: a bare socket, because every transport reads by itself."""
+        connection, _ = await loop.sock_accept(listening)
+        await loop.sock_sendall(connection, frame(Welcome(VERSION, "deaf")))
+        return connection
 
-    ends: list[asyncio.Transport] = []
-    server = await asyncio.get_running_loop().create_server(Deaf, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    async with server, vestnik.connect(f"{host}:{port}") as bus:
-        large = Event("t", {"text": "x" * 60_000})
-        posted = 0
+    host, port = listening.getsockname()
+    welcoming = asyncio.create_task(welcomed())
+    with listening:
+        async with vestnik.connect(f"{host}:{port}") as bus:
+            large = Event("t", {"text": "x" * 60_000})
+            posted = 0
 
-        async def publish() -> None:
-            nonlocal posted
-            while True:
-                await bus.publish(large, durable=False)
-                posted += 1
+            async def publish() -> None:
+                nonlocal posted
+                while True:
+                    await bus.publish(large, durable=False)
+                    posted += 1
 
-        publishing = asyncio.create_task(publish())
-        await until(lambda: bus._line._is_full)
-        before = posted
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert posted <= before + 1
-        ends[0].abort()
-        with pytest.raises(Disconnected, match="not connected"):
-            await publishing
+            publishing = asyncio.create_task(publish())
+            await until(lambda: bus._line._is_full)
+            before = posted
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert posted <= before + 1
+            (await welcoming).close()
+            with pytest.raises(Disconnected, match="not connected"):
+                await publishing
 
 
 async def test_iteration_ends_when_the_subscription_does() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -377,18 +379,44 @@ async def test_an_expired_client_is_not_let_in(authority: Authority, access: Pat
         assert b.host.guests == []
 
 
-async def test_who_speaks_no_tls_gets_nothing(authority: Authority, access: Path) -> None:
+async def test_a_client_without_tls_is_not_let_in(authority: Authority, access: Path) -> None:
     async with secure_broker("b1", authority, access) as b:
         with pytest.raises(Unreachable):
             async with client(b, token=TOKENS["desk"], timeout=0.5):
                 pass
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(authority.file)
-        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
-            context.maximum_version = ssl.TLSVersion.TLSv1_1
-        host, port = read_address(b.address)
-        with pytest.raises(ssl.SSLError):
-            await asyncio.open_connection(host, port, ssl=context)
+        assert b.host.guests == []
+
+
+@pytest.mark.parametrize(("newest", "is_served"), [("TLSv1_1", False), ("TLSv1_2", True)])
+async def test_old_tls_is_not_spoken(newest: str, is_served: bool, authority: Authority, access: Path) -> None:
+    """The broker answers a handshake of a version that it refuses with an alert, or with nothing."""
+    hello = first_flight(ssl.TLSVersion[newest])
+    assert hello[0] == HANDSHAKE
+    async with secure_broker("b1", authority, access) as b:
+        reader, writer = await asyncio.open_connection(*read_address(b.address))
+        writer.write(hello)
+        answered = b""
+        with suppress(ConnectionResetError):
+            async with asyncio.timeout(20):
+                answered = await reader.read(1)
+        writer.close()
+    assert answered == bytes([HANDSHAKE]) if is_served else answered in (b"", bytes([ALERT]))
+
+
+ALERT, HANDSHAKE = 0x15, 0x16  # types of TLS records, and the first byte of each
+
+
+def first_flight(newest: ssl.TLSVersion) -> bytes:
+    """Return the first bytes of a client that speaks old TLS, whatever the system's OpenSSL allows by default."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("DEFAULT@SECLEVEL=0")
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        context.minimum_version = ssl.TLSVersion.TLSv1_1
+        context.maximum_version = newest
+    sent = ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="b1").do_handshake()
+    return sent.read()
 
 
 async def test_half_a_handshake_is_not_waited_for(
