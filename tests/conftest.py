@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; commands would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ.pop("PYTHONUNBUFFERED", None)  # commands would inherit it, and users' commands buffer what they print
 
 HUNT = os.environ.get("VESTNIK_EXAMPLES")
 LAWS = Path(__file__).parent / "laws"
