@@ -35,7 +35,9 @@ def interpreter(path: Path, version: str) -> Path:
 
 def run(clone: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run it where it finds only the interpreters of this test."""
-    found = {"HOME": str(clone), "PYENV_ROOT": str(clone / "pyenv"), "PATH": f"{clone}/bin:/usr/bin:/bin"}
+    found = {
+        "HOME": str(clone), "PYENV_ROOT": str(clone / "pyenv"), "PATH": f"{clone}/bin:/usr/bin:/bin", "PYTHONS": ""
+    }  # fmt: skip
     script = str(clone / "script" / "test-pythons")
     return subprocess.run(
         [script, *arguments], capture_output=True, encoding="utf-8", timeout=60, env=os.environ | found | environment

@@ -22,6 +22,8 @@ from vestnik.services.local import within
 from vestnik.transport.addresses import Address
 
 ANYWHERE = Address("127.0.0.1", 0)
+PATIENCE = 60.0
+"""Seconds to wait for something that will be: a busy machine is slow, and no test is about that."""
 
 
 class World(NamedTuple):
@@ -81,7 +83,7 @@ class Reader:
     async def next(self) -> Frame:
         """The next event that says something."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             async for line in self.lines:
                 if line:
                     name, _, value = line.partition(": ")
@@ -106,7 +108,7 @@ async def stream(http: httpx.AsyncClient, wanted: str, last: str = "", **paramet
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that will be."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -118,7 +120,7 @@ async def measured(http: httpx.AsyncClient, name: str) -> float:
 
 
 async def until_measured(http: httpx.AsyncClient, name: str, least: float) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await measured(http, name) < least:
             await asyncio.sleep(0.01)
 

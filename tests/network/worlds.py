@@ -17,6 +17,8 @@ from vestnik.server.settings import Settings
 from vestnik.transport.addresses import Address, read_address
 
 ANYWHERE = Address("127.0.0.1", 0)
+PATIENCE = 60.0
+"""Seconds to wait for something that will be: a busy machine is slow, and no test is about that."""
 
 
 def broker(name: str = "b", join: tuple[Broker, ...] = (), **settings: Any) -> Broker:
@@ -35,7 +37,7 @@ def quote(price: float, **envelope: Any) -> Event:
 
 async def taken(subscription: Subscription, count: int) -> list[Any]:
     """The prices in the next notifications."""
-    return [(await subscription.get(10)).event.data["price"] for _ in range(count)]
+    return [(await subscription.get(PATIENCE)).event.data["price"] for _ in range(count)]
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
@@ -46,6 +48,6 @@ def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that will be."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
