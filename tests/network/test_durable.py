@@ -27,7 +27,7 @@ VESTNIK = Path(sys.executable).with_name("vestnik")
 
 @contextmanager
 def process(*arguments: str, before: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `vestnik serve` under the command `before`, on a free port unless told otherwise; yield it and its address."""
+    """Run `vestnik serve` under the command `before`, on a free port by default; yield the process and its address."""
     command = [*before, str(VESTNIK), "serve", "--name", "b", "--listen", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
         try:
