@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from msgspec import msgpack
@@ -168,19 +169,20 @@ async def event_of_lists(victim: Victim) -> None:
 
 async def filters_that_take_long(victim: Victim, count: int = 30) -> None:
     """Subscriptions that cost a second each to parse."""
-    async with admitted(victim) as raw:
-        for number, text in zip(range(count), costly_filters(), strict=False):
-            await raw.say(subscription(f"s{number}", text, number + 1))
-        await raw.say(publication(b"\x90", count + 1))
-        await raw.hear(Stored, Goodbye)
+    await _subscribe(victim, islice(costly_filters(), count))
 
 
 async def filters_hard_to_compare(victim: Victim, count: int = 60) -> None:
     """Subscriptions whose relations to each other take long to find."""
+    await _subscribe(victim, islice(tangled_filters(), count))
+
+
+async def _subscribe(victim: Victim, filters: Iterable[str]) -> None:
+    """Make subscriptions, and wait until the broker has handled all of them."""
     async with admitted(victim) as raw:
-        for number, text in zip(range(count), tangled_filters(), strict=False):
-            await raw.say(subscription(f"s{number}", text, number + 1))
-        await raw.say(publication(b"\x90", count + 1))
+        for number, text in enumerate(filters, start=2):
+            await raw.say(subscription(f"s{number}", text, number))
+        await raw.say(publication(b"\x90"))
         await raw.hear(Stored, Goodbye)
 
 

@@ -28,7 +28,7 @@ from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.notices import ANSWERS, Notices
 from vestnik.server.pacing import Pacing
-from vestnik.server.preparing import is_complex, is_heavy, matched_ahead, narrowed_ahead
+from vestnik.server.preparing import preparation_of
 from vestnik.server.presence import Presence
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import CLOSED, End
@@ -216,7 +216,7 @@ class BrokerHost:
             for message in messages:
                 guest = self._guests.get(end)
                 if guest is not None:
-                    preparation = self._preparation(end, guest, message)
+                    preparation = preparation_of(message, guest, end.size, self.core.router)
                     if preparation is None:
                         self._heard(end, guest, message)
                     else:
@@ -263,17 +263,6 @@ class BrokerHost:
             self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
 
-    def _preparation(self, end: End, guest: Guest, message: Message) -> Coroutine[Any, Any, None] | None:
-        """Return the work that has to be done on another thread before a message is handled, or None."""
-        rights = guest.identity.rights if guest.identity is not None and not guest.is_broker else None
-        match message:
-            case Publish(events) | Forward(events) if is_heavy(events, end.size, self.core.router, guest.name):
-                right = None if rights is None else rights.publish
-                return matched_ahead(events, self.core.router, guest.name, right)
-            case Subscribe() | Advertise() | Fetch() | Review() if rights is not None and is_complex(message.filter):
-                return narrowed_ahead(message, rights)
-        return None
-
     def _prepare(self, end: End, guest: Guest, message: Message, preparation: Coroutine[Any, Any, None]) -> None:
         """Handle a message once it is prepared; what the same end sends next comes after it."""
         self._pacing.preparing(end)
@@ -285,10 +274,12 @@ class BrokerHost:
         self._preparing.discard(done)
         if done.cancelled() or self._guests.get(end) is not guest:
             return
-        done.result()
-        self._heard(end, guest, message)
-        self.flush()
-        self._pacing.prepared(end)
+        try:
+            self._heard(end, guest, message)
+            self.flush()
+            done.result()
+        finally:
+            self._pacing.prepared(end)
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)

@@ -7,17 +7,18 @@ their sender has a right to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from vestnik.broker.rights import Rights
 from vestnik.model.ahead import Foresight, Question
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.routing.router import Router
+from vestnik.server.door import Guest
 from vestnik.transport import heavy
-from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.messages import Advertise, Fetch, Forward, Message, NodeId, Publish, Review, Subscribe
 from vestnik.wire.packing import pack
 
 WEIGHT: Final = 1_000_000
@@ -26,6 +27,19 @@ FEW_BOXES, FEW_STATES = 16, 64
 """Boxes, and states of a pattern, of a filter that is narrowed at once."""
 PIECE: Final = 0.02
 """Seconds of one job on the other thread; the jobs of several messages take turns."""
+
+
+def preparation_of(
+    message: Message, guest: Guest, size: int | None, router: Router
+) -> Coroutine[Any, Any, None] | None:
+    """Return the work that has to be done before a message of `size` bytes is handled, or None."""
+    rights = guest.identity.rights if guest.identity is not None and not guest.is_broker else None
+    match message:
+        case Publish(events) | Forward(events) if is_heavy(events, size, router, guest.name):
+            return matched_ahead(events, router, guest.name, None if rights is None else rights.publish)
+        case Subscribe() | Advertise() | Fetch() | Review() if rights is not None and is_complex(message.filter):
+            return narrowed_ahead(message, rights)
+    return None
 
 
 def is_heavy(events: Sequence[Event], size: int | None, router: Router, sender: NodeId) -> bool:
