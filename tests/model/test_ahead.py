@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 
 from laws.strategies import Case, cases
@@ -13,6 +15,7 @@ from vestnik.model import ahead
 from vestnik.model.ahead import KEPT, Foresight
 
 LONG = Event("t", {"text": "abc" * 100, "items": [*range(100), "x", [1, 2]], "maps": [{"k": n} for n in range(50)]})
+WANTED = Filter.parse("text LIKE '%z%'")
 FILTERS = [
     "text LIKE '%bca%'", "text LIKE '%z%'", "text MATCHES '(abc)+'", "NOT text MATCHES '.*cb.*'", "ANY items > 98",
     "ALL items < 200", "ANY items LIKE '%y%'", "ANY maps (k = 49)", "ALL maps (k < 10)",
@@ -28,6 +31,7 @@ def settled(matcher: Matcher[int], event: Event) -> int:
         other = threading.Thread(target=foresight.settle, args=(questions,))
         other.start()
         other.join()
+    foresight.keep()
     return count
 
 
@@ -65,6 +69,15 @@ def test_to_ask_what_the_questions_are_answers_nobody_else() -> None:
     assert answers == [False] and not wanted.matches(LONG)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_known() -> Iterator[None]:
+    for _ in range(KEPT):
+        Foresight().keep()
+    yield
+    for _ in range(KEPT):
+        Foresight().keep()
+
+
 def test_a_piece_of_the_questions_is_settled_at_a_time() -> None:
     foresight = Foresight()
     filters = [Filter.parse(text) for text in FILTERS[:4]]
@@ -72,13 +85,36 @@ def test_a_piece_of_the_questions_is_settled_at_a_time() -> None:
     left = foresight.settle(questions, within=0.0)
     assert list(left) == questions[1:]
     assert foresight.questions(lambda: [one.matches(LONG) for one in filters]) == questions[1:]
+    foresight.forget()
 
 
-def test_answers_are_forgotten() -> None:
-    wanted = Filter.parse("text LIKE '%z%'")
-    foresight = Foresight()
-    foresight.settle(foresight.questions(lambda: wanted.matches(LONG)))
+def test_answers_are_forgotten_when_others_are_kept() -> None:
+    foresight = settled_about(WANTED)
+    foresight.keep()
     assert ahead._answers
     for _ in range(KEPT):
-        Foresight()
+        Foresight().keep()
     assert not ahead._answers
+
+
+def test_answers_last_while_others_are_looked_for() -> None:
+    foresight = settled_about(WANTED)
+    for _ in range(2 * KEPT):
+        Foresight().keep()
+    assert not foresight.questions(lambda: WANTED.matches(LONG))
+    foresight.forget()
+    assert foresight.questions(lambda: WANTED.matches(LONG))
+
+
+def test_what_is_found_after_it_was_forgotten_leaves_nothing_behind() -> None:
+    foresight = Foresight()
+    questions = foresight.questions(lambda: WANTED.matches(LONG))
+    foresight.forget()
+    foresight.settle(questions)
+    assert not ahead._answers
+
+
+def settled_about(wanted: Filter) -> Foresight:
+    foresight = Foresight()
+    foresight.settle(foresight.questions(lambda: wanted.matches(LONG)))
+    return foresight

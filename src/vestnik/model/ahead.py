@@ -7,6 +7,7 @@ finds the answers here.
     foresight = Foresight()
     while questions := foresight.questions(lambda: matcher.match(event)):
         foresight.settle(questions)  # on another thread
+    foresight.keep()
     matcher.match(event)
 """
 
@@ -55,13 +56,11 @@ def known(subject: Holder, value: Any) -> bool | None:
 
 
 class Foresight:
-    """The precomputed answers for one message. They are dropped when KEPT later ones exist."""
+    """The precomputed answers for one message. They last until `forget`, or until KEPT later ones are kept."""
 
     def __init__(self) -> None:
         self._questions: list[Question] = []
-        _kept.append(self)
-        while len(_kept) > KEPT:
-            _kept.popleft()._forget()
+        self._is_forgotten = False
 
     def questions(self, ask: Callable[[], object]) -> list[Question]:
         """Run `ask` and return the open questions that it met; repeat until there are none."""
@@ -69,7 +68,7 @@ class Foresight:
         _asked, _asking = [], get_ident()
         try:
             ask()
-            return list({(id(one.subject), id(one.value)): one for one in _asked}.values())
+            return list({_key(one): one for one in _asked}.values())
         finally:
             _asked = None
 
@@ -80,9 +79,22 @@ class Foresight:
             if place and time.perf_counter() > until:
                 return questions[place:]
             self._questions.append(question)
-            _answers[id(question.subject), id(question.value)] = question, question.subject.contains(question.value)
+            _answers[_key(question)] = question, question.subject.contains(question.value)
+            if self._is_forgotten:  # by another thread, maybe before this answer was there
+                _answers.pop(_key(question), None)
         return ()
 
-    def _forget(self) -> None:
+    def keep(self) -> None:
+        """Keep the answers for the code that needs them next; forget those that were kept first."""
+        _kept.append(self)
+        while len(_kept) > KEPT:
+            _kept.popleft().forget()
+
+    def forget(self) -> None:
+        self._is_forgotten = True
         for question in self._questions:
-            _answers.pop((id(question.subject), id(question.value)), None)
+            _answers.pop(_key(question), None)
+
+
+def _key(question: Question) -> tuple[int, int]:
+    return id(question.subject), id(question.value)

@@ -70,9 +70,14 @@ async def narrowed_ahead(message: Message, rights: Rights) -> None:
 async def matched_ahead(events: Sequence[Event], router: Router, sender: NodeId, right: Filter | None) -> None:
     """Precompute the answers that routing these events, and checking the right to publish them, will need."""
     foresight = Foresight()
-    for event in events:
-        while questions := foresight.questions(partial(_match, event, router, sender, right)):
-            await _settled(foresight, questions)
+    try:
+        for event in events:
+            while questions := foresight.questions(partial(_match, event, router, sender, right)):
+                await _settled(foresight, questions)
+    except BaseException:
+        foresight.forget()
+        raise
+    foresight.keep()
 
 
 async def _settled(foresight: Foresight, questions: Sequence[Question]) -> None:
