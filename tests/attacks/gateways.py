@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import socket
 import subprocess
@@ -12,13 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from network.processes import HTTP, LISTENING, told
+from network.processes import HTTP, LISTENING, serving, told
 from network.security import access_file
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 MIB = 1024 * 1024
 TOKEN = "token-of-desk"
 ACCESS = '[desk]\ntokens = ["{desk}"]\npublish = true\nsubscribe = true\n'
+LINKED = re.compile(r"\blinked with (\S+)")
 PATIENCE = 20.0
 """Seconds after which a test gives up."""
 
@@ -77,6 +79,14 @@ def victim(*options: str, descriptors: int | None = None) -> Iterator[Victim]:
             yield Victim(process, broker, (host, int(port)))
         finally:
             process.kill()
+
+
+@contextmanager
+def neighbour(of: Victim) -> Iterator[None]:
+    """Start a broker that is linked with another, which then compares the filters of its clients for it."""
+    with serving("--name", "neighbour", "--join", of.broker) as (running, _):
+        assert told(running.stderr, LINKED)
+        yield
 
 
 def with_access(folder: Path) -> tuple[str, str]:

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import vestnik
 from attacks.gateway_attacks import GATEWAY_ATTACKS
-from attacks.gateways import MIB, TOKEN, Victim, victim, with_access
-from attacks.protocol import ATTACKS, Attack
+from attacks.gateways import MIB, TOKEN, Victim, neighbour, victim, with_access
+from attacks.protocol import ATTACKS, Attack, filters_hard_to_compare
 
 EVERY = 0.02
 AFTERWARDS = 2.0
@@ -62,9 +63,11 @@ async def innocents(address: str) -> None:
 
 async def attacked(attack: Attack | None) -> dict[str, float | str]:
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--data", f"{folder}/data", *with_access(Path(folder)), "--sink", "127.0.0.1"]
-        with victim(*options, descriptors=1024) as target:
-            return await _beside(target, attack)
+        is_linked = attack is filters_hard_to_compare  # links need certificates if there is an access file
+        access = () if is_linked else with_access(Path(folder))
+        with victim("--data", f"{folder}/data", *access, descriptors=1024) as target:
+            with neighbour(target) if is_linked else nullcontext():
+                return await _beside(target, attack)
 
 
 async def _beside(target: Victim, attack: Attack | None) -> dict[str, float | str]:

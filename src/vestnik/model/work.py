@@ -19,7 +19,7 @@ QUESTION = 20_000
 """Steps that one answer may cost."""
 MAKING = 200_000
 """Steps that one filter may cost: to read it, or to make it of others."""
-LEAST = 50
+LEAST = 10
 """Steps that a question may cost although the operation has used up its own: enough for two ordinary filters."""
 STEPS = "steps of box algebra"
 """The name of this limit in `FilterTooComplex`."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from vestnik.model.regular.expressions import Expression
 from vestnik.model.regular.nfa import compile_expression
-from vestnik.model.regular.tables import END, Budget, Row, Table, after, canonical, numbered
+from vestnik.model.regular.tables import END, STEPS_OF_ONE, Budget, Row, Table, after, canonical, numbered
+from vestnik.model.work import spend
 
 MAX_CUTS = 4096  # end points of intervals up to which a set is given as such
 _MEMO = 256  # characters that a state remembers the move of
@@ -91,6 +92,7 @@ class Automaton:
         return self._moves[state]
 
     def complement(self) -> Automaton:
+        spend(len(self.accepting) / STEPS_OF_ONE)
         return Automaton(self.starts, self.targets, tuple([not flag for flag in self.accepting]))
 
     def union(self, other: Automaton) -> Automaton:

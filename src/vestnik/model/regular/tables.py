@@ -13,7 +13,7 @@ from vestnik.errors import FilterTooComplex
 from vestnik.model.work import spend
 
 STEPS = 500_000
-STEPS_OF_ONE = 25  # construction steps that count as one of box algebra
+STEPS_OF_ONE = 5  # construction steps that count as one of box algebra
 END = 0x110000  # one past the last code point
 SURROGATES, PAST_SURROGATES = 0xD800, 0xE000
 
