@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import vestnik
@@ -65,9 +65,11 @@ async def attacked(attack: Attack | None) -> dict[str, float | str]:
     with tempfile.TemporaryDirectory() as folder:
         is_linked = attack is filters_hard_to_compare  # links need certificates if there is an access file
         access = () if is_linked else with_access(Path(folder))
-        with victim("--data", f"{folder}/data", *access, descriptors=1024) as target:
-            with neighbour(target) if is_linked else nullcontext():
-                return await _beside(target, attack)
+        with ExitStack() as stack:
+            target = stack.enter_context(victim("--data", f"{folder}/data", *access, descriptors=1024))
+            if is_linked:
+                stack.enter_context(neighbour(target))
+            return await _beside(target, attack)
 
 
 async def _beside(target: Victim, attack: Attack | None) -> dict[str, float | str]:

@@ -45,8 +45,8 @@ def test_the_outer_operation_counts() -> None:
 
 def test_the_patterns_of_a_filter_count_against_its_steps() -> None:
     one = "x MATCHES '(a|b)*a(a|b){9}'"
-    Filter.parse(one, limits=Limits(steps=5_000))
+    Filter.parse(one, limits=Limits(steps=25_000))
     many = " AND ".join(f"x{i} MATCHES '(a|b|{i})*a(a|b|c){{8}}'" for i in range(30))
     with pytest.raises(FilterTooComplex) as refused:
-        Filter.parse(many, limits=Limits(steps=5_000))
+        Filter.parse(many, limits=Limits(steps=25_000))
     assert refused.value.limit == STEPS

@@ -20,6 +20,9 @@ from vestnik.wire.messages import Advertise, Fetch, Malformed, Message, Publish,
 
 EVERYTHING: Final = Filter.all()
 NOTHING: Final = Filter.none()
+NO_RIGHT: Final = "there is no right to publish"
+EXPLAINED: Final = 10
+"""Events of one Publish of which it is said why there is no right to publish them."""
 OURS: Final = Filter.parse(f"type IS {ROOT}")
 """Events that brokers publish about themselves and their clients."""
 THEIRS: Final = ~OURS
@@ -64,14 +67,17 @@ class Rights(Struct, frozen=True, kw_only=True):
         inside = tuple([event for event in message.events if matches(event)])
         if len(inside) == len(message.events):
             return message
-        refused = [
-            Refusal(event.id, self._why_not(event), event.source) for event in message.events if not matches(event)
-        ]
+        taken = set(map(id, inside))
+        refused: list[Refusal] = []
+        for event in message.events:
+            if id(event) not in taken:
+                reason = self._why_not(event) if len(refused) < EXPLAINED else NO_RIGHT
+                refused.append(Refusal(event.id, reason, event.source))
         return replace(message, events=inside, refused=(*message.refused, *refused))
 
     def _why_not(self, event: Event) -> str:
         failed = ", ".join(verdict.constraint for verdict in self.publish.explain(event).failed)
-        return "there is no right to publish" + (f" it: that needs {failed}" if failed else "")
+        return NO_RIGHT + (f" it: that needs {failed}" if failed else "")
 
     def _subscribed(self, message: Subscribe) -> Message:
         """Without the right to replay it, nobody goes on from what was `seen`: that may be anything.

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 SHORT: Final = 16
 """Length of a string or list up to which computing the answer is faster than looking it up."""
-KEPT: Final = 4
+KEPT: Final = 16
 """Number of foresights whose answers are kept. If later ones displace an earlier one, its answers were cheap."""
 
 

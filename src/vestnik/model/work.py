@@ -21,6 +21,8 @@ MAKING = 200_000
 """Steps that one filter may cost: to read it, or to make it of others."""
 LEAST = 10
 """Steps that a question may cost although the operation has used up its own: enough for two ordinary filters."""
+RESERVE = 10
+"""The operation ends this many times its own steps later; then nothing more is asked."""
 STEPS = "steps of box algebra"
 """The name of this limit in `FilterTooComplex`."""
 
@@ -81,6 +83,8 @@ def within(question: Callable[[], Answer], otherwise: Answer, allowed: int = QUE
     if _budget.get() is not None:
         return _answer(question, otherwise)
     shared = _shared.get()
+    if shared is not None and shared.left < -RESERVE * shared.allowed:
+        return otherwise
     budget = Budget(allowed if shared is None else max(LEAST, min(allowed, int(shared.left))))
     token = _budget.set(budget)
     try:

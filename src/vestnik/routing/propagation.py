@@ -20,6 +20,8 @@ from vestnik.wire.messages import Interest, NodeId
 
 Key = TypeVar("Key")
 
+EACH: Final = 50
+"""Steps for each entry, if all of a table are compared because a link came up."""
 OPERATION: Final = 5_000
 """Steps that the comparisons of one entry with the others of a table may cost. Beyond it, complex filters are told as
 they are: a neighbour hears more than it has to, and nothing is missed."""
@@ -119,7 +121,8 @@ class Propagation:
         reduction = self._reductions[neighbour] = self._strategy.reduction(neighbour)
         self._told[neighbour] = {}
         others = [entry for entry, nodes in self._nodes.items() if len(nodes) > 1 or neighbour not in nodes]
-        self._note(neighbour, add_all(reduction, others))
+        with together(OPERATION + EACH * len(others)):
+            self._note(neighbour, add_all(reduction, others))
 
     def disconnect(self, neighbour: NodeId) -> None:
         """A neighbour is gone, and with it what it wanted."""
@@ -147,7 +150,7 @@ class Propagation:
             self._unfiled[entry] = None
             if reaches(entry.filter):
                 self.reserved[entry] = None
-        with together(OPERATION):
+        with together(OPERATION + len(self)):
             for neighbour in self._concerned(source.node, nodes):
                 self._note(neighbour, self._reductions[neighbour].add(entry))
         return True
@@ -169,7 +172,7 @@ class Propagation:
             self._extended.pop(entry, None)
             self._unfiled[entry] = None
             self.reserved.pop(entry, None)
-        with together(OPERATION):
+        with together(OPERATION + len(self)):
             for neighbour in concerned:
                 self._note(neighbour, self._reductions[neighbour].remove(entry))
         return True

@@ -10,7 +10,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.work import together
 from vestnik.routing.advertisements import Gated
 from vestnik.routing.hierarchical import Hierarchical
-from vestnik.routing.propagation import OPERATION, Leases, Propagation, Source, expired, shift
+from vestnik.routing.propagation import EACH, OPERATION, Leases, Propagation, Source, expired, shift
 from vestnik.routing.reductions import Entry, Strategy
 from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
@@ -176,8 +176,9 @@ class AdvertisingRouter(Router):
     def connect(self, neighbour: NodeId) -> None:
         super().connect(neighbour)
         self.advertisements.connect(neighbour)
-        for entry in self.advertisements.of(neighbour):
-            self.subscriptions.note(neighbour, self._gates[neighbour].open(entry))
+        with together(OPERATION + EACH * len(self.subscriptions)):
+            for entry in self.advertisements.of(neighbour):
+                self.subscriptions.note(neighbour, self._gates[neighbour].open(entry))
 
     def disconnect(self, neighbour: NodeId) -> None:
         self.advertisements.disconnect(neighbour)
@@ -231,12 +232,12 @@ class AdvertisingRouter(Router):
 
     def _offer(self, entry: Entry, sender: NodeId, expiry: float) -> None:
         if self.advertisements.add(entry, Source(sender), expiry) and sender in self._gates:
-            with together(OPERATION):
+            with together(OPERATION + len(self.subscriptions)):
                 self.subscriptions.note(sender, self._gates[sender].open(entry))
 
     def _withdraw(self, entry: Entry, sender: NodeId) -> None:
         if self.advertisements.remove(entry, Source(sender)) and sender in self._gates:
-            with together(OPERATION):
+            with together(OPERATION + len(self.subscriptions)):
                 self.subscriptions.note(sender, self._gates[sender].close(entry))
 
 

@@ -114,7 +114,7 @@ class BrokerHost:
         self._presence = Presence(
             self._loop, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
         )
-        self._preparing: set[asyncio.Task[None]] = set()
+        self._preparing: dict[End, asyncio.Task[None]] = {}
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
         self.engine.start()
@@ -136,7 +136,7 @@ class BrokerHost:
         """End all connections, and return them: what was sent may be on its way out."""
         self._presence.close()
         self.engine.close()
-        for task in self._preparing:
+        for task in self._preparing.values():
             task.cancel()
         ends = [*self._guests, *self._presence.strangers]
         for end in ends:
@@ -230,6 +230,8 @@ class BrokerHost:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
         self._pacing.closed(end)
+        if end in self._preparing:
+            self._preparing.pop(end).cancel()
         guest = self._guests.pop(end, None)
         if guest is not None:
             self._door.left(guest)
@@ -266,12 +268,12 @@ class BrokerHost:
     def _prepare(self, end: End, guest: Guest, message: Message, preparation: Coroutine[Any, Any, None]) -> None:
         """Handle a message once it is prepared; what the same end sends next comes after it."""
         self._pacing.preparing(end)
-        task = self._loop.create_task(preparation)
-        self._preparing.add(task)
+        task = self._preparing[end] = self._loop.create_task(preparation)
         task.add_done_callback(partial(self._prepared, end, guest, message))
 
     def _prepared(self, end: End, guest: Guest, message: Message, done: asyncio.Task[None]) -> None:
-        self._preparing.discard(done)
+        if self._preparing.get(end) is done:
+            del self._preparing[end]
         if done.cancelled() or self._guests.get(end) is not guest:
             return
         try:

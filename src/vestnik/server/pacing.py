@@ -46,7 +46,7 @@ class Pacing:
 
     def is_unheard(self, end: End) -> bool:
         """Return whether this broker does not read from this end at the moment."""
-        return end in self._ahead or end in self._preparing
+        return end in self._ahead or end in self._preparing or end.is_behind
 
     def published(self, client: NodeId, end: End, events: int) -> None:
         if self._rate is None:

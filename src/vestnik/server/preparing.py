@@ -7,6 +7,8 @@ their sender has a right to.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, Final
@@ -71,7 +73,11 @@ async def matched_ahead(events: Sequence[Event], router: Router, sender: NodeId,
     """Precompute the answers that routing these events, and checking the right to publish them, will need."""
     foresight = Foresight()
     try:
+        until = time.perf_counter() + PIECE
         for event in events:
+            if time.perf_counter() > until:
+                await asyncio.sleep(0)  # others have their turn
+                until = time.perf_counter() + PIECE
             while questions := foresight.questions(partial(_match, event, router, sender, right)):
                 await _settled(foresight, questions)
     except BaseException:

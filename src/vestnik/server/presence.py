@@ -88,7 +88,9 @@ class Presence:
             end.flush()
 
     def _doubted_for_long(self, end: End) -> None:
-        if end in self._doubted:
+        if end in self._doubted and self._unheard(end):
+            self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
+        elif end in self._doubted:
             self._refuse(end, "silence", f"nothing was heard for {ANSWER_WITHIN:g} seconds")
 
     def _no_stranger(self, end: End) -> None:

@@ -46,6 +46,11 @@ class End(ABC):
         """Bytes of the message that was handed over last; None where it had none."""
         return None
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether messages have arrived that were not handed over yet, because something else comes first."""
+        return False
+
     def know(self, bounds: Bounds) -> None:  # noqa: B027
         """Take all messages within these bounds: it is known who sends them."""
 

@@ -75,6 +75,10 @@ class TcpEnd(End, asyncio.Protocol):
     def size(self) -> int | None:
         return self._size
 
+    @property
+    def is_behind(self) -> bool:
+        return self._is_behind
+
     def pause(self) -> None:
         self._is_paused = True
         if self._transport is not None:
@@ -171,10 +175,10 @@ class TcpEnd(End, asyncio.Protocol):
 
     def _go_on(self) -> None:
         """It is the turn of this connection again."""
-        self._is_behind = False
-        if self._is_open and not self._is_paused:
-            self._hand_over(self._messages())
-            self._read_on()
+        if self._reading is None:
+            self._is_behind = False
+            if self._is_open and not self._is_paused:
+                self._hand_over_in_turn(self._messages())
 
     def _read(self, size: int, found: asyncio.Future[Message | str]) -> None:
         """A message was read on another thread."""
@@ -186,12 +190,31 @@ class TcpEnd(End, asyncio.Protocol):
             self._misunderstood(message)
             return
         self._size = size
-        self._hand_over(chain((message,), self._messages()))
-        self._read_on()
+        self._hand_over_in_turn(chain((message,), self._messages()))
 
-    def _read_on(self) -> None:
-        if self._is_open and not (self._is_behind or self._is_paused) and self._transport is not None:
-            self._transport.resume_reading()
+    def _hand_over_in_turn(self, messages: Iterator[Message]) -> None:
+        """Hand over messages, and then read on, or end if the other side has closed the connection."""
+        try:
+            self._hand_over(messages)
+        except BaseException:
+            self._end("it could not be handled")  # as asyncio does if `data_received` raises
+            raise
+        if self._is_open and not (self._is_behind or self._is_paused):
+            if self._transport is None:
+                self._end(CLOSED)
+            else:
+                self._transport.resume_reading()
+
+    def _end(self, reason: str) -> None:
+        """The connection is over, and nothing of it is left to be handled."""
+        self._reader.forget()  # and not when the collector comes round to it
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        if self._is_open:
+            self._is_open = False
+            self._receiver.closed(self, reason)
 
     def _misunderstood(self, wrong: str) -> None:
         """What came is no message. Who speaks something else is answered in its own way, where that is known."""
@@ -206,14 +229,16 @@ class TcpEnd(End, asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._gone.set()
-        self._reader.forget()  # and not when the collector comes round to it
-        if self._reading is not None:
-            self._reading.cancel()
         if self._ending is not None:
             self._ending.cancel()
-        if self._is_open:
-            self._is_open = False
-            self._receiver.closed(self, str(error) if error else CLOSED)
+        self._transport = None
+        if self._turn_takes == inf and error is None and self._is_open:
+            self._is_paused = False  # who takes messages at once takes the last ones at once
+            self._hand_over(self._messages())
+        if error is None and self._is_open and (self._is_behind or self._is_paused):
+            self._receiver.drained(self)  # nothing waits to be sent; what has come is handled in its turn
+        else:
+            self._end(str(error) if error else CLOSED)
 
     def pause_writing(self) -> None:
         self._receiver.full(self)
