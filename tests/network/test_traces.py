@@ -12,7 +12,7 @@ import pytest
 
 import vestnik
 from network.test_durable import process
-from network.worlds import broker, client, quote, taken, until
+from network.worlds import broker, client, logged, quote, taken, until
 from vestnik.errors import NotAccepted
 from vestnik.trace.lives import read_lives, together
 from vestnik.trace.records import (
@@ -148,3 +148,18 @@ async def test_what_was_stored_and_not_recorded_is_recorded_by_the_next_life(tmp
     async with broker(data=tmp_path, trace=trace):
         pass
     assert sorted(r.event.id for r in read(trace) if isinstance(r, Published)) == ["1", "2", "3"]
+
+
+async def test_a_broker_goes_on_without_a_trace_that_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with broker("b", trace=tmp_path / "trace") as b, client(b) as c:
+        assert b._trace is not None
+        b._trace._file.close()
+        b._trace._file = open("/dev/full", "ab")  # noqa: PTH123, SIM115  # the broker closes it
+        subscription = await c.subscribe("TRUE")
+        for n in range(3):
+            await c.publish(quote(n))
+        assert [(await subscription.get(timeout=5)).event.data["price"] for _ in range(3)] == [0, 1, 2]
+    (told,) = logged(caplog, "trace.failed")
+    assert "No space left on device" in told

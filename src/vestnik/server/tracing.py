@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from vestnik.broker.effects import Append
 from vestnik.errors import InvalidSetting
 from vestnik.journal.disk import private
+from vestnik.logs import emit
 from vestnik.trace.files import Begin, End, to_line
 from vestnik.trace.lives import read_lives
 from vestnik.trace.records import AnyRecord, Published
+
+LOG: Final = logging.getLogger(__name__)
 
 
 class TraceFile:
@@ -29,10 +35,13 @@ class TraceFile:
                 before.seek(max(0, self._file.tell() - 1))
                 if before.read() not in (b"", b"\n"):
                     self._file.write(b"\n")  # after half a line of a broker that was killed
+            self._file.write(to_line(Begin(node)))
+            self._file.flush()
         except OSError as error:
+            with suppress(OSError, AttributeError):
+                self._file.close()
             raise InvalidSetting("trace", f"{path} cannot be written: {error.strerror or error}") from None
-        self._file.write(to_line(Begin(node)))
-        self._file.flush()
+        self._is_open = True
 
     def complete(self, stored: Iterable[Append]) -> Iterator[Append]:
         """Record what was stored and is not in the file, as it is gone through: it is published by this life."""
@@ -49,11 +58,24 @@ class TraceFile:
             yield what
 
     def write(self, records: Iterable[AnyRecord]) -> None:
-        self._file.writelines(map(to_line, records))
+        self._try(lambda: self._file.writelines(map(to_line, records)))
 
     def flush(self) -> None:
-        self._file.flush()
+        self._try(self._file.flush)
 
     def close(self) -> None:
-        self._file.write(to_line(End()))
-        self._file.close()
+        self._try(lambda: self._file.write(to_line(End())))
+        self._try(self._file.close)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        """Write to the file until the disk refuses. Then the trace ends there, and the broker goes on without it."""
+        if not self._is_open:
+            return
+        try:
+            act()
+        except OSError as error:
+            self._is_open = False
+            fields = {"path": str(self._path), "reason": error.strerror or str(error)}
+            emit(LOG, logging.ERROR, "trace.failed", "the trace cannot be written, and ends here", **fields)
+            with suppress(OSError):
+                self._file.close()
