@@ -130,3 +130,13 @@ def test_what_cannot_be_seen_to_be_within_a_right_is_not() -> None:
     narrowed = Rights(subscribe=right).permitted(given)
     assert isinstance(narrowed, Malformed) and "cannot be narrowed" in narrowed.reason
     assert Rights(subscribe=right).permitted(given) == narrowed
+
+
+def test_of_many_events_without_the_right_the_first_ten_are_explained_and_all_are_named() -> None:
+    rights = Rights(publish=parse("source = 'feed'"))
+    events = tuple([Event("t", source="feed" if n % 2 else "other", id=str(n)) for n in range(100)])
+    message = rights.permitted(Publish(events, request=1))
+    assert isinstance(message, Publish)
+    assert [event.id for event in message.events] == [str(n) for n in range(1, 100, 2)]
+    assert [refusal.id for refusal in message.refused] == [str(n) for n in range(0, 100, 2)]
+    assert ["feed" in refusal.reason for refusal in message.refused] == [True] * 10 + [False] * 40

@@ -6,9 +6,14 @@ import asyncio
 
 import pytest
 
-from network.worlds import broker, client
+from network.test_brokers import talk
+from network.worlds import broker, client, until
 from vestnik import Event, LocalBus
-from vestnik.server import preparing
+from vestnik.server import preparing, presence
+from vestnik.server.presence import Presence
+from vestnik.transport.ends import End
+from vestnik.wire.frames import VERSION, frame
+from vestnik.wire.messages import Goodbye, Hello
 
 HEAVY = {"text": "ab" * 500, "items": list(range(100))}
 FILTERS = ["text LIKE '%b_b%'", "text LIKE '%z%'", "ANY items > 5", "n >= 0"]
@@ -81,3 +86,37 @@ async def test_a_bus_without_sockets_matches_ahead_too() -> None:
         await bus.publish(Event("t", HEAVY, id="1"))
         await bus.publish(Event("t", HEAVY, id="2"))
         assert [(await wanted.get(timeout=5)).event.id for _ in range(2)] == ["1", "2"]
+
+
+async def test_a_neighbour_whose_events_are_matched_ahead_is_not_taken_for_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody else who comes by its name does not end a link from which nothing is read meanwhile."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    found, looked, looks = preparing._settled, Presence._doubted_for_long, []
+
+    async def held(*given: object) -> None:
+        begun.set()
+        await go_on.wait()
+        await found(*given)  # type: ignore[arg-type]
+
+    def look(of: Presence, end: End) -> None:
+        looks.append(end)
+        looked(of, end)
+
+    monkeypatch.setattr(presence, "ANSWER_WITHIN", 0.05)
+    monkeypatch.setattr(Presence, "_doubted_for_long", look)
+    async with broker("a") as a, broker("b", join=(a,)) as b, client(a, "s") as s, client(b, "p") as p:
+        await until(lambda: not b.missing)
+        wanted = await s.subscribe("text LIKE '%a_a%'", settled=True)
+        monkeypatch.setattr(preparing, "_settled", held)
+        monkeypatch.setattr(preparing, "is_heavy", lambda events, size, router, sender: sender == "b")
+        await p.publish(Event("t", HEAVY, id="1"))
+        async with asyncio.timeout(5):
+            await begun.wait()
+        *_, last = await talk(a.address, frame(Hello(VERSION, "b", True, "", "merging", (), 7)))
+        assert isinstance(last, Goodbye)
+        await until(lambda: len(looks) > 2)
+        assert not b.missing
+        go_on.set()
+        assert (await wanted.get(timeout=5)).event.id == "1"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,12 +13,15 @@ from hypothesis import strategies as st
 from laws.strategies import Case, cases
 from routing.networks import Network
 from vestnik import Filter
+from vestnik.model import work
+from vestnik.routing import propagation
+from vestnik.routing import router as router_module
 from vestnik.routing.declarative import REDUCE, entries_for, is_merged
-from vestnik.routing.propagation import Propagation, Source
+from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import AdminA, Interest, NodeId
 
 STRATEGIES = ["flooding", "simple", "identity", "covering", "merging"]
 STRATEGIES += [f"hierarchical {name}" for name in STRATEGIES]
@@ -118,3 +125,31 @@ def test_links_come_and_go(case: Case, data: st.DataObject) -> None:
     network.open("b2", "b0")
     network.settle()
     check(name, network)
+
+
+@pytest.mark.parametrize("kind", [Router, AdvertisingRouter])
+def test_what_a_link_that_comes_up_costs_is_bounded(kind: type[Router], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All entries of a table are compared then, and share their steps."""
+    spent: list[float] = []
+
+    @contextmanager
+    def counted(allowed: int) -> Iterator[None]:
+        before = work._shared.get()
+        with work.together(allowed):
+            budget = work._shared.get()
+            yield
+        if before is None and budget is not None:
+            spent.append((budget.allowed - budget.left) / budget.allowed)
+
+    for module in (propagation, router_module):
+        monkeypatch.setattr(module, "together", counted)
+    rng = random.Random(3)
+    router = kind(make_strategy("merging"), Leases())
+    for number in range(25):
+        text = " OR ".join(f"(x LIKE '%{rng.randrange(99)}%{rng.randrange(99)}_{n}%' AND y > {n})" for n in range(8))
+        router.subscribe(Source("c", str(number)), Filter.parse(text), 1e9)
+    spent.clear()
+    router.connect("n")
+    router.take("n", AdminA((Interest(Filter.all()),)), 0.0)
+    assert list(router.flush(0.0))
+    assert 0 < max(spent) < 2 + work.RESERVE
