@@ -41,7 +41,7 @@ def matcher_of(filters: dict[int, Filter]) -> Matcher[int]:
 def layout(matcher: Matcher[Any]) -> dict[Any, Any]:
     """What the index holds and where: for each path its views with their users, and for each bucket the ids in it."""
     paths, store, ids = matcher._paths, matcher._store, matcher._ids
-    found: dict[Any, Any] = {"checks": len(matcher._checks), "doubts": len(matcher._doubts)}
+    found: dict[Any, Any] = {"checks": len(matcher._checks), "doubts": len(matcher._doubts), "tests": matcher.tests}
     nodes: list[tuple[tuple[Any, ...], Any]] = [((name,), node) for name, node in paths._envelope.items()]
     nodes.append((("data",), paths._data))
     held: list[tuple[Any, Any]] = [("rest", matcher._rest)]

@@ -277,3 +277,24 @@ def test_the_base_install_is_enough() -> None:
     code = "import sys; from vestnik.matching import *; Matcher(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_each_list_is_gone_through_once_for_all_names_in_its_elements() -> None:
+    matcher: Matcher[int] = Matcher()
+    for n in range(50):
+        matcher.add(n, Filter.parse(f"ANY items (x{n} = {n})"))
+        matcher.add(100 + n, Filter.parse(f"ANY deep.items (x{n} = {n}) AND a = 1"))
+    elements = [{f"x{n}": n, "x3": 4, "x7": [7]} for n in (1, 5, 9)] + [3, [{"x2": 2}], None]
+    event = Event("t", {"items": elements, "deep": {"items": elements[:1]}, "a": 1})
+    assert matcher.match(event) == {1, 5, 9, 101} == naive.match({id: matcher[id] for id in matcher}, event)
+    for id in list(matcher):
+        matcher.remove(id)
+    assert matcher.match(event) == set() and not matcher._paths._by_list
+
+
+def test_what_a_list_asks_of_its_elements_counts_as_tests() -> None:
+    matcher: Matcher[str] = Matcher()
+    matcher.add("many", Filter.parse("ALL items (" + " OR ".join(f"x{n} > 1" for n in range(40)) + ")"))
+    assert matcher.tests > 40
+    matcher.remove("many")
+    assert matcher.tests == 0

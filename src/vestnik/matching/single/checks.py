@@ -15,13 +15,14 @@ Literal: TypeAlias = tuple[Atom, bool]
 class Check:
     """A test on the value of a column."""
 
-    __slots__ = ("column", "subject", "test", "users")
+    __slots__ = ("column", "subject", "test", "users", "weight")
 
     def __init__(self, column: int, subject: ValueSet | Literal) -> None:
         self.column = column
         self.subject = subject
         self.test = _test(subject)
         self.users = 0
+        self.weight = _weight(subject)
 
 
 class Checks:
@@ -29,6 +30,7 @@ class Checks:
 
     def __init__(self) -> None:
         self._checks: dict[tuple[int, ValueSet | Literal], Check] = {}
+        self.weight = 0  # of all of them
 
     def __len__(self) -> int:
         return len(self._checks)
@@ -37,6 +39,7 @@ class Checks:
         check = self._checks.get((column, subject))
         if check is None:
             check = self._checks[column, subject] = Check(column, subject)
+            self.weight += check.weight
         check.users += 1
         return check
 
@@ -44,6 +47,7 @@ class Checks:
         check.users -= 1
         if not check.users:
             del self._checks[check.column, check.subject]
+            self.weight -= check.weight
 
 
 def asked_once(values: list[Any]) -> Callable[[Check], bool]:
@@ -57,6 +61,14 @@ def asked_once(values: list[Any]) -> Callable[[Check], bool]:
         return answer
 
     return holds
+
+
+def _weight(subject: ValueSet | Literal) -> int:
+    """How much a test costs for each element of a list: as much as there are boxes, also in lists of lists."""
+    if not isinstance(subject, ValueSet):
+        return 1
+    elements = [region for box in subject.lists for region in (*box.some, *([] if box.every is None else [box.every]))]
+    return 1 + sum([_weight(values) for region in elements for box in region.boxes for _, values in box.sets])
 
 
 def _test(subject: ValueSet | Literal) -> Callable[[Any], bool]:

@@ -71,8 +71,8 @@ class Matcher(Generic[Id]):
 
     @property
     def tests(self) -> int:
-        """How many tests there are whose cost rises with the size of a value: patterns, lists, added kinds."""
-        return len(self._checks) + self._paths.contents
+        """The number of tests whose cost rises with the size of a value: patterns, all that lists ask, added kinds."""
+        return self._checks.weight + self._paths.contents
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ({id: wanted for id, (wanted, _) in self._filters.items()},)

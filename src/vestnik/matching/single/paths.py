@@ -6,7 +6,7 @@ column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.matching.single import codes
@@ -82,6 +82,7 @@ class Paths:
         self._data = Node()
         self._envelope: dict[Step, Node] = {}
         self._by_name: dict[str, dict[Any, Bucket]] = {}  # the buckets of paths with one name in data
+        self._by_list: dict[Steps, dict[str, dict[Any, Bucket]]] = {}  # of a list, by one name in its elements
         self._by_path: dict[Steps, dict[Any, Bucket]] = {}  # those of all others
         self._columns: list[tuple[Steps, int] | None] = [None]
         self._users = [0]
@@ -111,9 +112,11 @@ class Paths:
         bucket = buckets.get(key)
         if bucket is None:
             bucket = buckets[key] = Bucket(path, key)
-            name = _name(path)
+            name, listed = _name(path), _listed(path)
             if name is not None:
                 self._by_name[name] = buckets
+            elif listed is not None:
+                self._by_list.setdefault(path[:-2], {})[listed] = buckets
             else:
                 self._by_path[path] = buckets
         return bucket
@@ -123,9 +126,13 @@ class Paths:
         buckets = self.node(path).buckets
         del buckets[bucket.key]
         if not buckets:
-            name = _name(path)
+            name, listed = _name(path), _listed(path)
             if name is not None:
                 del self._by_name[name]
+            elif listed is not None:
+                del self._by_list[path[:-2]][listed]
+                if not self._by_list[path[:-2]]:
+                    del self._by_list[path[:-2]]
             else:
                 del self._by_path[path]
         self._prune(path)
@@ -195,11 +202,23 @@ class Paths:
                     bucket = by_name[name].get(_key(event.body[name]))
                     if bucket is not None:
                         found.setdefault(place, []).append(bucket)
-        if self._by_path:
+        if self._by_path or self._by_list:
             for place, event in enumerate(events):
-                for bucket in self._reached_by_path(event):
+                for bucket in (*self._reached_by_path(event), *self._reached_in_lists(event)):
                     found.setdefault(place, []).append(bucket)
         return found
+
+    def _reached_in_lists(self, event: Event) -> Iterable[Bucket]:
+        """Each bucket once; each list is gone through once, however many names of its elements there are."""
+        found: dict[int, Bucket] = {}
+        for path, names in self._by_list.items():
+            for elements in _values(event, path):
+                for element in elements if isinstance(elements, list) else ():
+                    for name in names.keys() & element.keys() if isinstance(element, dict) else ():
+                        bucket = names[name].get(_key(element[name]))
+                        if bucket is not None:
+                            found[id(bucket)] = bucket
+        return found.values()
 
     def _reached_by_path(self, event: Event) -> Iterator[Bucket]:
         for path, buckets in self._by_path.items():
@@ -234,6 +253,11 @@ def _key(value: Any) -> Any:
 def _name(path: Steps) -> str | None:
     """The name in data that a path is, if it is one."""
     return path[1] if len(path) == 2 and path[0] == DATA and isinstance(path[1], str) else None
+
+
+def _listed(path: Steps) -> str | None:
+    """The name in the elements of a list that a path ends with, if it does."""
+    return path[-1] if len(path) > 2 and path[-2] is EACH and isinstance(path[-1], str) else None
 
 
 def _values(event: Event, path: Steps) -> list[Any]:
