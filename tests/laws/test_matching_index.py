@@ -24,7 +24,7 @@ from vestnik.matching.single.store import HEAD, RECORD, ROW
 @contextmanager
 def small_sizes(few: int = 0) -> Iterator[None]:
     """Sizes at which a few rows are many; the kernel takes over where there are more than `few`."""
-    sizes = ((buckets, "LARGEST", 3), (index, "FEW", few), (direct, "FEW", 0))
+    sizes = ((buckets, "LARGEST", 3), (index, "FEW_RECORDS", few), (direct, "FEW_HEADS", 0))
     with ExitStack() as stack:
         for where, name, size in sizes:
             stack.enter_context(mock.patch.object(where, name, size))
@@ -74,7 +74,7 @@ def is_pristine(matcher: Matcher[Any]) -> bool:
 def test_a_batch_is_matched_as_each_of_its_events(case: Case, few: int, names: int) -> None:
     filters = dict(enumerate(case.filters))
     matcher = matcher_of(filters)
-    with mock.patch.object(direct, "FEW", few), mock.patch.object(paths, "FEW_NAMES", names):
+    with mock.patch.object(direct, "FEW_HEADS", few), mock.patch.object(paths, "FEW_NAMES", names):
         each = matcher.match_each(case.events)
     assert [set(found) for found in each] == [naive.match(filters, published) for published in case.events]
     assert all(len(set(found)) == len(found) for found in each), "each once"
@@ -84,7 +84,7 @@ def test_a_batch_is_matched_as_each_of_its_events(case: Case, few: int, names: i
 def test_the_index_agrees_with_naive(case: Case, few: int) -> None:
     filters = dict(enumerate(case.filters))
     matcher = matcher_of(filters)
-    with mock.patch.object(direct, "FEW", few):
+    with mock.patch.object(direct, "FEW_HEADS", few):
         for published in case.events:
             assert matcher.match(published) == naive.match(filters, published)
 

@@ -19,8 +19,8 @@ from vestnik.matching.single import direct, index, scan
 def _scan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test with the kernel, without, and with no scan at all."""
     plain, asked = request.param
-    monkeypatch.setattr(index, "FEW", plain)
-    monkeypatch.setattr(direct, "FEW", asked)
+    monkeypatch.setattr(index, "FEW_RECORDS", plain)
+    monkeypatch.setattr(direct, "FEW_HEADS", asked)
 
 
 def matching(texts: dict[str, str], data: dict[str, Any], **envelope: Any) -> set[str]:
@@ -260,8 +260,8 @@ def test_the_plain_scan_answers_until_the_kernel_is_loaded(monkeypatch: pytest.M
     monkeypatch.setattr(scan, "_kernel", cache(scan._kernel.__wrapped__))
     monkeypatch.setattr(scan, "_loading", [])
     monkeypatch.setattr(scan, "_begin", begun.append)
-    monkeypatch.setattr(index, "FEW", 200)
-    monkeypatch.setattr(direct, "FEW", 0)
+    monkeypatch.setattr(index, "FEW_RECORDS", 200)
+    monkeypatch.setattr(direct, "FEW_HEADS", 0)
     matcher: Matcher[int] = Matcher()
     for n in range(300):
         matcher.add(n, Filter.parse(f"x >= {n} AND y LIKE '%{n}%'"))

@@ -7,7 +7,7 @@ import pytest
 from vestnik.errors import FilterTooComplex
 from vestnik.model.filters import Filter
 from vestnik.model.parser import Limits
-from vestnik.model.work import LEAST, STEPS, spend, together, within
+from vestnik.model.work import LEAST, RESERVE, STEPS, spend, together, within
 
 
 def costing(steps: int) -> bool:
@@ -34,6 +34,21 @@ def test_an_ordinary_question_is_answered_although_the_operation_has_no_steps_le
         assert not costing(1000)
         assert all(costing(LEAST) for _ in range(100))
         assert not costing(LEAST + 1)
+
+
+def test_an_operation_that_has_spent_its_reserve_asks_nothing_more() -> None:
+    asked = 0
+
+    def question() -> bool:
+        nonlocal asked
+        asked += 1
+        spend(LEAST)
+        return True
+
+    with together(100):
+        answers = [within(question, otherwise=False) for _ in range(1000)]
+    assert asked == answers.count(True) == (1 + RESERVE) * 100 / LEAST + 1
+    assert within(question, otherwise=False)
 
 
 def test_the_outer_operation_counts() -> None:

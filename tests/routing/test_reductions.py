@@ -35,7 +35,7 @@ def test_examples_are_of_their_filter(case: Case) -> None:
 @pytest.fixture(autouse=True, params=[0, 16], ids=["many", "few"])
 def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With examples from the first member on, and filters kept by their paths; and with neither."""
-    monkeypatch.setattr(cover_index, "FEW", request.param)
+    monkeypatch.setattr(cover_index, "FEW_MEMBERS", request.param)
     monkeypatch.setattr(cover_index, "MANY", 2 * request.param)
     cover_index._keys.cache_clear()
 

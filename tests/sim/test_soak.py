@@ -46,7 +46,7 @@ def test_networks_are_right(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [seed for seed in range(40) if random_scenario(seed).clients.newcomers][:20])
 def test_networks_are_right_where_brokers_hold_little_of_the_past(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = {clients: ("ROOM", 20), catching: ("MOST_LIVE", 4), confluence: ("FEW", 5), selection: ("UNASKED", 2)}
+    bounds = {clients: ("ROOM", 20), catching: ("MOST_LIVE", 4), confluence: ("FEW_HERE", 5), selection: ("UNASKED", 2)}
     for module, (name, most) in {**bounds, missed: ("MOST_LATE", 4), pages: ("PAGE", 5)}.items():
         monkeypatch.setattr(module, name, most)
     outcome = soak(seed, check)

@@ -50,4 +50,4 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "PAGE", 2)
     monkeypatch.setattr(selection, "UNASKED", 2)
     monkeypatch.setattr(clients, "ROOM", 4)
-    monkeypatch.setattr(confluence, "FEW", 2)
+    monkeypatch.setattr(confluence, "FEW_HERE", 2)

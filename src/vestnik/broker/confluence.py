@@ -11,7 +11,7 @@ from vestnik.broker.sequences import pair_of, rank_of
 from vestnik.model.envelope import Pair
 from vestnik.wire.messages import NodeId, Taken
 
-FEW: Final = 1000
+FEW_HERE: Final = 1000
 """So few of a sequence are here that more is wanted."""
 
 
@@ -70,7 +70,7 @@ class Confluence:
         """Whether little is here of what can come next of a broker."""
         here = self._here.get(broker, deque())
         known = bisect_right(here, self._open[broker], key=_position) if broker in self._open else len(here)
-        return known < FEW
+        return known < FEW_HERE
 
     @property
     def is_over(self) -> bool:

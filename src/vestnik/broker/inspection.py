@@ -21,7 +21,7 @@ MOST: Final = 1_000
 """Subscriptions of a client in an answer, and entries that are looked at for the nearest."""
 CLIENTS: Final = 500
 """Clients in an answer, where none is named."""
-FEW: Final = 50
+FEW_SUBSCRIPTIONS: Final = 50
 """Subscriptions of each of them."""
 LOOKED_AT: Final = 10_000
 """Entries that a neighbour was told that are looked at: somebody waits for the broker meanwhile."""
@@ -51,7 +51,7 @@ def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
 def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
     """The local clients, or the one of a name, with their subscriptions and advertisements: the first of them."""
     found = islice(((n, c) for n, c in core.clients.items() if name in (None, n)), CLIENTS)
-    most = FEW if name is None else MOST
+    most = FEW_SUBSCRIPTIONS if name is None else MOST
     return [
         {
             "client": n,

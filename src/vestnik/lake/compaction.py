@@ -22,7 +22,7 @@ from vestnik.lake.manifest import Column, DataFile, Manifest, PlainFile
 from vestnik.lake.running import Runner, one_by_one
 from vestnik.lake.staging import ORDER, read_events, write_events
 
-FEW: Final = 8
+FEW_FILES: Final = 8
 """Small files of a type and date, or of keys, that are left as they are."""
 LARGE: Final = 64 << 20
 """Bytes of a file that is large enough."""
@@ -55,7 +55,7 @@ def compact(lake: str | PathLike[str], run: Runner = one_by_one, few: int = 1) -
         return len(before.events), len(after.events)
 
 
-def compacted(writer: Writer, manifest: Manifest, run: Runner, few: int = FEW) -> Manifest:
+def compacted(writer: Writer, manifest: Manifest, run: Runner, few: int = FEW_FILES) -> Manifest:
     """Merge small files wherever there are more than a `few`, and commit that."""
     mergers = [
         Merger(writer.folder, writer.new_name(), files, manifest.declared.get(files[0].type, {}))

@@ -21,7 +21,7 @@ NumberCuts: TypeAlias = tuple[NumberCut, ...]
 StringCuts: TypeAlias = tuple[str, ...]
 Cut = TypeVar("Cut", bound=NumberCut | str)
 
-FEW = 16
+FEW_RUNS = 16
 """A set with so many times the cuts of another has many."""
 
 NUMBER_BOTTOM: NumberCut = (-inf, 0)
@@ -43,7 +43,7 @@ def union(a: tuple[Cut, ...], b: tuple[Cut, ...]) -> tuple[Cut, ...]:
     if len(a) < len(b):
         a, b = b, a
     runs = _beyond(a, b)
-    return _with_few(a, runs) if FEW * len(runs) < len(a) else _combine(a, b, 1)
+    return _with_few(a, runs) if FEW_RUNS * len(runs) < len(a) else _combine(a, b, 1)
 
 
 def _with_few(many: tuple[Cut, ...], runs: Iterable[tuple[Cut, Cut | None]]) -> tuple[Cut, ...]:
@@ -97,7 +97,7 @@ def includes(wide: tuple[Cut, ...], narrow: tuple[Cut, ...]) -> bool:
 def _beyond(one: tuple[Cut, ...], other: tuple[Cut, ...]) -> list[tuple[Cut, Cut | None]]:
     """The runs of `other` that are no runs of `one`; where they are few, all of them."""
     runs = intervals(other)
-    if len(runs) <= FEW:
+    if len(runs) <= FEW_RUNS:
         return runs
     end_of = dict(zip_longest(one[0::2], one[1::2])).get
     return [(low, high) for low, high in runs if end_of(low, low) != high]

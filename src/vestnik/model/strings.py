@@ -17,7 +17,7 @@ from vestnik.model.regular.automata import Automaton
 from vestnik.model.regular.patterns import compile_glob, compile_like
 from vestnik.model.regular.regex import compile_regex
 
-LONG = 256
+LONG_TEXT = 256
 """Length from which searching a text for the literal parts of a LIKE is faster than running its automaton."""
 
 
@@ -88,7 +88,7 @@ class StringSet:
     def __contains__(self, text: str) -> bool:
         if self.automaton is None:
             return line.contains(self.cuts, text)
-        if len(text) > LONG and isinstance(self.origin, Pattern):
+        if len(text) > LONG_TEXT and isinstance(self.origin, Pattern):
             parts = _literal_parts(self.origin)
             if parts is not None:
                 return _has_in_order(text, parts)

@@ -40,7 +40,7 @@ ROOT: Key = (), ANY
 NOWHERE: Key = (), None
 """What filters have of which no example is found."""
 
-FEW = 16
+FEW_MEMBERS = 16
 """Members that are all asked: to narrow them down further would cost more."""
 
 MANY = 32
@@ -182,7 +182,7 @@ class _Filed:
         if example is None:
             return self._members.values()
         found = _among(self._asking, _keys(narrow).had)
-        if len(found) > FEW:
+        if len(found) > FEW_MEMBERS:
             for number, member in self._unasked.items():
                 self._matcher.add(number, member)
             self._unasked.clear()

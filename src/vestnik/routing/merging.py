@@ -25,7 +25,7 @@ from vestnik.wire.messages import NodeId
 Parts: TypeAlias = dict[Filter, None]
 Boxes: TypeAlias = tuple[Filter, ...]
 
-FEW = 16
+FEW_PARTS = 16
 """Parts that are asked whether they make up for one that goes; more are merged anew."""
 CANDIDATES = 16
 """How many filters of the same paths an imperfect merger is sought among."""
@@ -59,7 +59,7 @@ class Merged:
         merged = self._part_of.pop(entry.filter)
         left = self._parts[merged]
         del left[entry.filter]
-        if len(left) <= FEW and any(part.covers(entry.filter) for part in left):
+        if len(left) <= FEW_PARTS and any(part.covers(entry.filter) for part in left):
             return NO_CHANGE
         net = Net()
         self._take_out(merged, net)

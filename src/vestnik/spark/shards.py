@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SHARD: Final = 250_000
 """Subscriptions that are compiled together: a task that does takes about 1 GB."""
-PIECE: Final = 1 << 20
+READ_AT_ONCE: Final = 1 << 20
 """Bytes of a shard that go through Java at a time."""
 ROUND: Final = 1 << 30
 """Bytes of shards that a pass over the events looks at; a worker maps no more at a time."""
@@ -138,7 +138,7 @@ def _compiled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             path = folder / "shard"
             write_mapped(path, shard)
             with path.open("rb") as file:
-                while piece := file.read(PIECE):
+                while piece := file.read(READ_AT_ONCE):
                     yield _rows([(piece, None, None, None)])
         yield _rows([(None, str(len(ids)), None, None)])
 

@@ -15,7 +15,7 @@ from vestnik.model.kinds import Atom
 from vestnik.model.spaces import DATA, EVENT, Path
 from vestnik.model.values import MISSING, ValueSet
 
-FEW = 8
+FEW_HEADS = 8
 """Heads that are asked one by one."""
 
 

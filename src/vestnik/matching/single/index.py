@@ -27,10 +27,10 @@ from vestnik.model.spaces import Path
 
 Id = TypeVar("Id", bound=Hashable)
 
-LONG = 16 * 1024
+LONG_TO_SCAN = 16 * 1024
 """Bytes of strings in which a scan takes longer to look for something than each filter does by itself."""
 
-FEW = 200
+FEW_RECORDS = 200
 """Records for which it is not worth while to load the kernel."""
 
 
@@ -120,18 +120,18 @@ class Matcher(Generic[Id]):
         size = 0
         for bucket in buckets:
             size += bucket.size
-        if size > direct.FEW:
+        if size > direct.FEW_HEADS:
             return self._scanned(event, buckets)
         return direct.asked(self._store, buckets, self._tests, event)
 
     def _scanned(self, event: Event, buckets: list[Bucket]) -> tuple[int, ...]:
         """The rows of those in many candidates that match."""
         reading = self._paths.read(event)
-        if len(reading.text) > LONG:
+        if len(reading.text) > LONG_TO_SCAN:
             return direct.asked(self._store, buckets, self._tests, event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
-        if self._scan is plain_scan and len(self._ids) > FEW:
+        if self._scan is plain_scan and len(self._ids) > FEW_RECORDS:
             self._scan = fast_scan()
         rows = self._scan(self._store, reading)
         if min(rows, default=0) >= 0:

@@ -202,9 +202,13 @@ class Paths:
                     bucket = by_name[name].get(_key(event.body[name]))
                     if bucket is not None:
                         found.setdefault(place, []).append(bucket)
-        if self._by_path or self._by_list:
+        if self._by_path:
             for place, event in enumerate(events):
-                for bucket in (*self._reached_by_path(event), *self._reached_in_lists(event)):
+                for bucket in self._reached_by_path(event):
+                    found.setdefault(place, []).append(bucket)
+        if self._by_list:
+            for place, event in enumerate(events):
+                for bucket in self._reached_in_lists(event):
                     found.setdefault(place, []).append(bucket)
         return found
 

@@ -21,7 +21,7 @@ from vestnik.spark.source.staging import Decision, Part, Staging
 from vestnik.wire.leaves import opened
 
 CHUNK: Final = 1_000
-FEW: Final = 50
+FEW_SOURCES: Final = 50
 """Sources that a journal is asked for by name."""
 LENIENT: Final = "with the option onBadRow set to quarantine these are kept in the staging folder, and the rest goes on"
 
@@ -105,7 +105,7 @@ def _known(bus: SyncBus, decision: Decision, doubtful: list[Event]) -> set[Pair]
 
 
 def _of_sources(sources: set[str]) -> Filter:
-    if len(sources) > FEW:
+    if len(sources) > FEW_SOURCES:
         return Filter.all()
     texts = ["'" + source.replace("'", "''") + "'" for source in sorted(sources)]
     return Filter.parse(f"source IN ({', '.join(texts)})")

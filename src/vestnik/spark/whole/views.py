@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 
-FEW: Final = 8
+MOST_DRAWN: Final = 8
 """Types, and keys of candles, that are drawn."""
 TOP: Final = 30
 """Rows of a table for people."""
@@ -46,10 +46,10 @@ def over_time(events: DataFrame) -> list[Row]:
         return []
     width = bin_width(first, last, MOMENTS)
     first -= first % width
-    most = times.groupBy("type").count().orderBy("count", ascending=False).limit(FEW)
+    most = times.groupBy("type").count().orderBy("count", ascending=False).limit(MOST_DRAWN)
     stretches = times.selectExpr("type", f"(at - {first}) DIV {width} AS stretch")
     counted = stretches.join(most.select("type"), "type").groupBy("type", "stretch").count()
-    found = {(row["stretch"], row["type"]): row["count"] for row in rows(counted, FEW * (MOMENTS + 1))}
+    found = {(row["stretch"], row["type"]): row["count"] for row in rows(counted, MOST_DRAWN * (MOMENTS + 1))}
     return [
         {
             "type": type,
@@ -88,10 +88,10 @@ def candles(made: DataFrame) -> list[Row]:
     from pyspark.sql import functions as sql
 
     found = made.select(sql.from_json("data", CANDLE).alias("candle")).select("candle.*")
-    most = found.groupBy("key").agg(sql.sum("count").alias("all")).orderBy("all", ascending=False).limit(FEW)
+    most = found.groupBy("key").agg(sql.sum("count").alias("all")).orderBy("all", ascending=False).limit(MOST_DRAWN)
     place = Window.partitionBy("key").orderBy(sql.desc("start"))
     last = found.join(most.select("key"), "key").withColumn("place", sql.row_number().over(place))
-    return rows(last.where(f"place <= {LAST}").drop("place").orderBy("key", "start"), FEW * LAST)
+    return rows(last.where(f"place <= {LAST}").drop("place").orderBy("key", "start"), MOST_DRAWN * LAST)
 
 
 def triggers(made: DataFrame) -> list[Row]:
