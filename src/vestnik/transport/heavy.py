@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 _THREAD: Final = Worker("vestnik-heavy")
 
 
-def begin(work: Callable[[], Result]) -> asyncio.Future[Result]:
-    """Run `work` on the thread, after all that was submitted before."""
-    return _THREAD.start(work, asyncio.get_running_loop())
+def begin(work: Callable[[], Result], *, first: bool = False) -> asyncio.Future[Result]:
+    """Run `work` on the thread, after all that was submitted before, or `first`. Cancelling drops it."""
+    return _THREAD.start(work, asyncio.get_running_loop(), first=first)
 
 
 def submit(work: Callable[[], object]) -> None:
