@@ -17,8 +17,8 @@ from network.processes import serving
 from network.security import access_file
 from network.worlds import broker, client, logged, quote, taken, until
 from vestnik.errors import NotAccepted, TurnedAway
+from vestnik.logs import Throttle
 from vestnik.server.limits import Limits
-from vestnik.server.throttling import Throttle
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, frame
 from vestnik.wire.messages import Goodbye, Hello, Message
@@ -207,7 +207,7 @@ def _event(record: logging.LogRecord) -> str:
 
 
 async def test_a_flood_is_one_record_in_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.server.throttling.INTERVAL", 0.05)
+    monkeypatch.setattr("vestnik.logs.INTERVAL", 0.05)
     told: list[dict[str, Any]] = []
     throttle = Throttle(asyncio.get_running_loop(), told.append)
     for number in range(100):

@@ -7,11 +7,11 @@ import logging
 from typing import Any, Final
 
 from vestnik.broker.core import BrokerCore
-from vestnik.logs import emit
+from vestnik.logs import Throttle, emit
 from vestnik.server.door import Guest
 from vestnik.server.lagging import Lagging
-from vestnik.server.throttling import Throttle
 from vestnik.transport.ends import End
+from vestnik.transport.listening import NO_TLS
 from vestnik.transport.tcp import NO_MESSAGE
 from vestnik.wire.messages import Ask, Message, NodeId, Refused, Stored
 
@@ -57,6 +57,8 @@ class Notices:
         """Tell of a connection that ended before its other side was let in. The code is one of this broker's own."""
         if not code and reason.startswith(NO_MESSAGE):
             code = "frame"
+        elif not code and reason.startswith(NO_TLS):
+            code = "tls"
         fields = {"code": code, "reason": reason, "peer": end.peer}
         if not code:
             emit(LOG, logging.DEBUG, "connection.closed", "a connection ended before Hello", **fields)
