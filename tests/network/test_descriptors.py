@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import json
 import os
+import re
 import socket
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import vestnik
+from network.processes import VESTNIK, told
 from network.test_durable import process
-from network.worlds import broker, client, quote, until
+from network.worlds import PATIENCE, broker, client, quote, until
 from vestnik import Event
 from vestnik.transport.addresses import read_address
 
 FEW = 64
 """Descriptors of the broker's process."""
+WAITING = re.compile(r"(\{.*connection\.waiting.*\})")
 LIMITED = ["sh", "-c", f'ulimit -n {FEW}; exec "$@"', "sh"]
 
 
@@ -44,6 +50,33 @@ async def test_publishing_goes_on_over_the_end_of_a_segment_without_a_descriptor
             stack.close()
             async with vestnik.connect(address, timeout=30) as another:
                 await another.publish(large(40))
+
+
+async def test_connections_that_wait_for_a_descriptor_are_logged_and_accepted_later() -> None:
+    with (
+        process("--log-format", "json", before=LIMITED) as (running, address),
+        ExitStack() as stack,
+    ):
+        at = read_address(address)
+        for _ in range(FEW + 8):
+            stack.enter_context(socket.create_connection((at.host, at.port), timeout=20))
+        async with asyncio.timeout(PATIENCE):
+            waiting = json.loads(await asyncio.to_thread(told, running.stderr, WAITING))
+        assert waiting["address"] == address and waiting["level"] == "warning"
+        assert waiting["reason"].startswith("Too many open files; raise the limit of the process (ulimit -n")
+        stack.close()
+        async with vestnik.connect(address, timeout=30) as bus:
+            await bus.publish(quote(1))
+
+
+@pytest.mark.parametrize("few", [10, 30, FEW - 1])
+def test_a_broker_that_may_open_too_few_files_says_so_at_once(few: int) -> None:
+    limited = ["sh", "-c", f'ulimit -n {few}; exec "$@"', "sh"]
+    command = [*limited, str(VESTNIK), "serve", "--listen", "127.0.0.1:0"]
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=PATIENCE)
+    need = "a broker needs 64, and one more for each connection: raise it, as by ulimit -n 1024"
+    assert ended.stderr == f"vestnik: ulimit -n: the process may open {few} files; {need}\n"
+    assert ended.returncode == 2
 
 
 async def test_what_cannot_be_read_yet_is_waited_for_and_not_lost(

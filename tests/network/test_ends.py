@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from network.security import Authority
-from network.worlds import until
+from network.worlds import broker, client, until
 from vestnik import Event
-from vestnik.transport import tcp, tls
-from vestnik.transport.ends import CLOSED, End
+from vestnik.server import presence
+from vestnik.server.presence import Presence
+from vestnik.transport import heavy, tcp, tls
+from vestnik.transport.ends import CLOSED, UNHANDLED, End
 from vestnik.transport.tcp import listen
+from vestnik.wire import frames
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.frames import VERSION, frame
 from vestnik.wire.messages import Hello, Message, Ping, Publish
@@ -76,3 +82,169 @@ def _contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     authority = Authority(folder)
     papers = authority.issue("127.0.0.1")
     return tls.listening(papers.cert, papers.key, None), ssl.create_default_context(cafile=str(authority.file))
+
+
+LARGE = Publish((Event("t", {"x": "x" * 300_000}, id="large"),))  # is decoded on another thread
+
+
+class Acting(Recorder):
+    """Does something with each message that it takes."""
+
+    def __init__(self, act: Callable[[End, Message], None]) -> None:
+        super().__init__()
+        self.end: End | None = None
+        self._act = act
+
+    def connected(self, end: End) -> None:
+        self.end = end
+
+    def received(self, end: End, messages: Iterable[Message]) -> None:
+        super().received(end, self._acted_on(end, messages))
+
+    def _acted_on(self, end: End, messages: Iterable[Message]) -> Iterator[Message]:
+        for message in messages:
+            yield message
+            self._act(end, message)
+
+
+@asynccontextmanager
+async def heard(receiver: Recorder, *said: Message) -> AsyncIterator[asyncio.StreamWriter]:
+    """Somebody who says Hello, and something after it."""
+    server = await listen(receiver, "127.0.0.1", 0)
+    try:
+        _, writer = await asyncio.open_connection(*server.address)
+        writer.write(b"".join(map(frame, [Hello(VERSION, "c"), *said])))
+        yield writer
+        writer.close()
+    finally:
+        await server.close()
+
+
+@contextmanager
+def busy_thread() -> Iterator[None]:
+    """Keep the heavy thread from doing anything."""
+    go_on = threading.Event()
+    heavy.submit(lambda: go_on.wait(60))
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
+def numbered(count: int) -> list[Message]:
+    return [Publish((Event("t", {"n": n}, id=str(n)),)) for n in range(count)]
+
+
+@pytest.mark.parametrize("turn", [0.0, 60.0], ids=["a message a turn", "all in one"])
+async def test_order_is_kept_if_reading_resumes_while_messages_are_received(
+    turn: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "TURN", turn)
+
+    def act(end: End, message: Message) -> None:
+        end.pause()
+        end.resume()
+
+    monkeypatch.setattr(frames, "QUICKLY", 500)
+    large = Publish((Event("t", {"x": "x" * 1000}, id="large"),))  # arrives with the others
+    receiver, said = Acting(act), [*numbered(3), large, *numbered(3), large, Ping()]
+    async with heard(receiver, *said):
+        await until(lambda: len(receiver.messages) > len(said))
+    assert receiver.messages[1:] == said
+
+
+async def test_a_message_that_is_decoded_while_the_end_is_paused_waits() -> None:
+    receiver = Acting(lambda end, message: None)
+    async with heard(receiver) as writer:
+        await until(lambda: bool(receiver.messages))
+        assert receiver.end is not None
+        with busy_thread():
+            writer.write(frame(LARGE) + frame(Ping()))
+            await until(lambda: receiver.end is not None and receiver.end.is_behind)
+            receiver.end.pause()
+        await until(lambda: receiver.end is not None and not receiver.end.is_behind)
+        assert len(receiver.messages) == 1
+        receiver.end.resume()
+        await until(lambda: len(receiver.messages) == 3)
+    assert receiver.messages[1:] == [LARGE, Ping()]
+
+
+@pytest.mark.parametrize("said", [numbered(3), [*numbered(2), LARGE]], ids=["short", "decoded on the thread"])
+async def test_what_fails_in_a_later_turn_ends_the_connection_and_no_other(
+    said: list[Message], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def act(end: End, message: Message) -> None:
+        if message == said[-1]:
+            raise RuntimeError("once")
+
+    monkeypatch.setattr(tcp, "TURN", 0.0)
+    receiver, errors = Acting(act), _errors()
+    async with heard(receiver, *said):
+        await until(lambda: bool(receiver.reasons))
+        assert receiver.reasons == [UNHANDLED] and receiver.messages[1:] == said
+        assert [str(error) for error in errors] == ["once"]
+        assert receiver.end is not None
+        async with asyncio.timeout(20):
+            await receiver.end.over()
+    other = Acting(lambda end, message: None)
+    async with heard(other, Ping()):
+        await until(lambda: len(other.messages) == 2)
+
+
+async def test_what_fails_as_it_is_decoded_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> Message:
+        raise RuntimeError("once")
+
+    monkeypatch.setattr(tcp, "_understood", fail)
+    receiver, errors = Acting(lambda end, message: None), _errors()
+    async with heard(receiver, LARGE, Ping()):
+        await until(lambda: bool(receiver.reasons))
+    assert receiver.reasons == [UNHANDLED] and len(receiver.messages) == 1
+    assert [str(error) for error in errors] == ["once"]
+
+
+async def test_what_waits_to_be_decoded_is_dropped_when_the_connection_is_closed() -> None:
+    receiver = Acting(lambda end, message: None)
+    async with heard(receiver, LARGE, Ping()):
+        with busy_thread():
+            await until(lambda: receiver.end is not None and receiver.end.is_behind)
+            assert isinstance(receiver.end, tcp.TcpEnd) and receiver.end._decoding is not None
+            decoding = receiver.end._decoding
+            receiver.end.close()
+            assert decoding.cancelled()
+    assert len(receiver.messages) == 1
+
+
+async def test_a_client_whose_message_waits_for_the_thread_is_not_taken_as_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    beat, beats = Presence._beat, list[Presence]()
+
+    def counted(of: Presence) -> None:
+        beats.append(of)
+        beat(of)
+
+    monkeypatch.setattr(presence, "BEAT", 0.05)
+    monkeypatch.setattr(Presence, "_beat", counted)
+    async with broker() as b, client(b, "honest") as c:
+        (before,) = b.host._guests
+        with busy_thread():
+            publishing = asyncio.create_task(c.publish(LARGE.events[0]))
+            await until(lambda: before.is_behind)
+            reached = len(beats) + 5
+            await until(lambda: len(beats) > reached)
+            assert list(b.host._guests) == [before]
+        async with asyncio.timeout(20):
+            await publishing
+        assert list(b.host._guests) == [before]
+
+
+def _errors() -> list[BaseException]:
+    """The exceptions that the event loop is told of from now on."""
+    found: list[BaseException] = []
+
+    def note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        found.append(context["exception"])
+
+    asyncio.get_running_loop().set_exception_handler(note)
+    return found

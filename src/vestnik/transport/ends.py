@@ -10,6 +10,7 @@ from vestnik.wire.bounds import Bounds
 from vestnik.wire.messages import Goodbye, Message
 
 CLOSED: Final = "the other side closed the connection"
+UNHANDLED: Final = "a message of it could not be handled"
 
 
 class End(ABC):

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Iterator
+from enum import Enum, auto
 from functools import partial
 from itertools import chain
 from math import inf
@@ -13,9 +14,9 @@ from typing import Final, cast
 
 from vestnik.errors import InvalidFrame
 from vestnik.transport import heavy
-from vestnik.transport.ends import CLOSED, End, Receiver
+from vestnik.transport.ends import CLOSED, UNHANDLED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
-from vestnik.transport.listening import HANDSHAKE_WITHIN, Listener
+from vestnik.transport.listening import HANDSHAKE_WITHIN, NO_TLS, Listener
 from vestnik.transport.resolving import connect_to_first
 from vestnik.transport.tls import names
 from vestnik.wire.bounds import LARGEST, Bounds
@@ -32,11 +33,38 @@ TURN: Final = 0.01
 """Seconds for which the messages of one connection are handled before other connections have their turn."""
 
 
+class State(Enum):
+    """States of a TcpEnd, by the messages that arrive."""
+
+    UNCONNECTED = auto()
+    """There is no connection yet."""
+    READY = auto()
+    """They are handed over as they arrive."""
+    QUEUED = auto()
+    """They wait for the next turn of this connection."""
+    DECODING = auto()
+    """They wait for one that is decoded on another thread."""
+    CLOSED = auto()
+    """They are dropped."""
+
+
+BEHIND: Final = frozenset({State.QUEUED, State.DECODING})
+NEXT: Final = {
+    State.UNCONNECTED: frozenset({State.READY, State.CLOSED}),
+    State.READY: frozenset({State.QUEUED, State.DECODING, State.CLOSED}),
+    State.QUEUED: frozenset({State.READY, State.CLOSED}),
+    State.DECODING: frozenset({State.READY, State.CLOSED}),
+    State.CLOSED: frozenset({State.CLOSED}),
+}
+"""The states that may follow each state. A receiver that pauses the end keeps it in its state, and hears nothing."""
+
+
 class TcpEnd(End, asyncio.Protocol):
     """Bytes that are no messages end the connection.
 
-    After a `turn` of so many seconds other connections have theirs; a message that takes long to read is read on
-    another thread. Until it was, and while there is more than a turn holds, nothing more is read from the socket.
+    After a `turn` of so many seconds other connections have theirs; a message that takes long to decode is decoded on
+    another thread. Nothing is read from the socket while the end is paused, queued or decoding. If the other side
+    closes the connection meanwhile, what has come is still handed over; if the connection is reset, it is dropped.
     """
 
     packs = True
@@ -58,10 +86,10 @@ class TcpEnd(End, asyncio.Protocol):
         self._wrong = ""  # why what came is no message
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
-        self._is_open = False
+        self._state = State.UNCONNECTED
         self._is_paused = False  # by the receiver
-        self._is_behind = False  # there is more to hand over, and something else comes first
-        self._reading: asyncio.Future[Message | str] | None = None  # on another thread
+        self._decoding: asyncio.Future[Message | str] | None = None  # on another thread
+        self._decoded: tuple[int, Message] | None = None  # there, and its size
         self._ending: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
 
@@ -77,7 +105,7 @@ class TcpEnd(End, asyncio.Protocol):
 
     @property
     def is_behind(self) -> bool:
-        return self._is_behind
+        return self._state in BEHIND
 
     def pause(self) -> None:
         self._is_paused = True
@@ -86,9 +114,8 @@ class TcpEnd(End, asyncio.Protocol):
 
     def resume(self) -> None:
         self._is_paused = False
-        if self._is_open and not self._is_behind:
-            self._is_behind = True
-            asyncio.get_running_loop().call_soon(self._go_on)
+        if self._state is State.READY:
+            self._become(State.QUEUED)
 
     @property
     def waiting(self) -> int:
@@ -113,28 +140,90 @@ class TcpEnd(End, asyncio.Protocol):
 
     def close(self) -> None:
         self.flush()
-        self._is_open = False
+        self._become(State.CLOSED)
         if self._transport is not None and self._ending is None:
             self._transport.close()
             self._ending = asyncio.get_running_loop().call_later(CLOSE_WITHIN, self._transport.abort)
+
+    # --- the states ---
+
+    @property
+    def _is_open(self) -> bool:
+        return self._state is not State.UNCONNECTED and self._state is not State.CLOSED
+
+    def _become(self, state: State) -> None:
+        """Enter a state, and do what belongs to it."""
+        assert state in NEXT[self._state], f"{self._state} is not followed by {state}"
+        self._state = state
+        match state:
+            case State.QUEUED:
+                asyncio.get_running_loop().call_soon(self._go_on)
+            case State.CLOSED:
+                self._reader.forget()  # and not when the collector comes round to it
+                self._decoded = None
+                if self._decoding is not None:
+                    self._decoding.cancel()
+
+    def _go_on(self) -> None:
+        """It is the turn of this connection again, unless that was not waited for."""
+        if self._state is State.QUEUED:
+            self._become(State.READY)
+            self._hand_over_in_turn()
+
+    def _decode(self, body: bytes) -> None:
+        """Decode a message on another thread."""
+        self._become(State.DECODING)
+        self._decoding = heavy.begin(partial(_understood, self._reader, body))
+        self._decoding.add_done_callback(partial(self._was_decoded, len(body)))
+
+    def _was_decoded(self, size: int, found: asyncio.Future[Message | str]) -> None:
+        self._decoding = None
+        if self._state is State.CLOSED:
+            return
+        self._become(State.READY)
+        try:
+            message = found.result()
+        except BaseException:
+            self._end(UNHANDLED)
+            raise
+        if isinstance(message, str):
+            self._misunderstood(message)
+        else:
+            self._decoded = size, message
+            self._hand_over_in_turn()
+
+    def _end(self, reason: str) -> None:
+        """The connection is over, and nothing of it is left to be handled."""
+        was_open = self._is_open
+        self._become(State.CLOSED)
+        if self._transport is not None:
+            self._transport.abort()
+        if was_open:
+            self._receiver.closed(self, reason)
 
     # --- what asyncio calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self._state is State.CLOSED:  # dialling was cancelled
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(HIGH_WATER)
-        self._is_open = True
+        self._become(State.READY)
         self.peer = address(transport.get_extra_info("peername"))
         self.certificates = names(transport.get_extra_info("peercert"))
         self._receiver.connected(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._state is State.CLOSED:
+            return
         self._first = self._first or data[:FIRST]
         self._reader.add(data)
-        if not (self._is_behind or self._is_paused):
-            self._hand_over(self._messages())
+        if self._state is State.READY and not self._is_paused:
+            self._hand_over()
 
-    def _hand_over(self, messages: Iterator[Message]) -> None:
+    def _hand_over(self) -> None:
+        messages = self._messages()
         try:
             first = next(messages, None)
             if first is not None:
@@ -146,75 +235,52 @@ class TcpEnd(End, asyncio.Protocol):
     def _messages(self) -> Iterator[Message]:
         """The messages that are there, until the turn is over."""
         until = time.perf_counter() + self._turn_takes
-        while self._is_open and not self._is_paused:
+        while self._state is State.READY and not self._is_paused:
             try:
-                body = self._reader.next_body()
-                if body is None:
-                    return
-                message = self._reader.message(body, quickly=self._turn_takes < inf)
+                found = self._next_message()
             except InvalidFrame as error:
                 self._wrong = str(error)
                 return
-            except TakesLong:
-                assert body is not None
-                self._wait()
-                self._reading = heavy.begin(partial(_understood, self._reader, body))
-                self._reading.add_done_callback(partial(self._read, len(body)))
+            if found is None:
                 return
-            self._size = len(body)
+            self._size, message = found
+            del found
             yield message
-            if time.perf_counter() > until:
-                self._wait()
-                asyncio.get_running_loop().call_soon(self._go_on)
-                return
+            if time.perf_counter() > until and self._state is State.READY:
+                self._stop_reading()
+                self._become(State.QUEUED)
 
-    def _wait(self) -> None:
-        self._is_behind = True
+    def _next_message(self) -> tuple[int, Message] | None:
+        """Return the next message with its size, or None if it is not there, or takes long to decode."""
+        if self._decoded is not None:
+            decoded, self._decoded = self._decoded, None
+            return decoded
+        body = self._reader.next_body()
+        if body is None:
+            return None
+        try:
+            return len(body), self._reader.message(body, quickly=self._turn_takes < inf)
+        except TakesLong:
+            self._stop_reading()
+            self._decode(body)
+            return None
+
+    def _stop_reading(self) -> None:
         if self._transport is not None:
             self._transport.pause_reading()
 
-    def _go_on(self) -> None:
-        """It is the turn of this connection again."""
-        if self._reading is None:
-            self._is_behind = False
-            if self._is_open and not self._is_paused:
-                self._hand_over_in_turn(self._messages())
-
-    def _read(self, size: int, found: asyncio.Future[Message | str]) -> None:
-        """A message was read on another thread."""
-        self._reading, self._is_behind = None, False
-        if found.cancelled() or not self._is_open:
-            return
-        message = found.result()
-        if isinstance(message, str):
-            self._misunderstood(message)
-            return
-        self._size = size
-        self._hand_over_in_turn(chain((message,), self._messages()))
-
-    def _hand_over_in_turn(self, messages: Iterator[Message]) -> None:
+    def _hand_over_in_turn(self) -> None:
         """Hand over messages, and then read on, or end if the other side has closed the connection."""
         try:
-            self._hand_over(messages)
+            self._hand_over()
         except BaseException:
-            self._end("it could not be handled")  # as asyncio does if `data_received` raises
+            self._end(UNHANDLED)  # as asyncio does if `data_received` raises
             raise
-        if self._is_open and not (self._is_behind or self._is_paused):
+        if self._state is State.READY and not self._is_paused:
             if self._transport is None:
                 self._end(CLOSED)
             else:
                 self._transport.resume_reading()
-
-    def _end(self, reason: str) -> None:
-        """The connection is over, and nothing of it is left to be handled."""
-        self._reader.forget()  # and not when the collector comes round to it
-        if self._reading is not None:
-            self._reading.cancel()
-        if self._transport is not None:
-            self._transport.abort()
-        if self._is_open:
-            self._is_open = False
-            self._receiver.closed(self, reason)
 
     def _misunderstood(self, wrong: str) -> None:
         """What came is no message. Who speaks something else is answered in its own way, where that is known."""
@@ -234,11 +300,13 @@ class TcpEnd(End, asyncio.Protocol):
         self._transport = None
         if self._turn_takes == inf and error is None and self._is_open:
             self._is_paused = False  # who takes messages at once takes the last ones at once
-            self._hand_over(self._messages())
-        if error is None and self._is_open and (self._is_behind or self._is_paused):
+            if self._state is State.QUEUED:
+                self._become(State.READY)
+            self._hand_over()
+        if error is None and self._is_open and (self.is_behind or self._is_paused):
             self._receiver.drained(self)  # nothing waits to be sent; what has come is handled in its turn
         else:
-            self._end(str(error) if error else CLOSED)
+            self._end(f"{NO_TLS}: {error}" if isinstance(error, ssl.SSLError) else str(error) if error else CLOSED)
 
     def pause_writing(self) -> None:
         self._receiver.full(self)
