@@ -336,3 +336,18 @@ def test_what_is_too_deep_to_be_sent_is_an_error_of_the_frame() -> None:
         deep = {"x": deep}
     with pytest.raises(InvalidFrame, match="cannot be sent"):
         frame(Question("status", deep))
+
+
+def test_an_event_that_is_nested_too_deep_is_refused_alone() -> None:
+    first, second = (Event("q", {"n": n}, source="s", id=str(n)) for n in range(2))
+    deep = b"\x97\xa1q\xa1s\xa1d\x81\xa1x" + b"\x91" * 5_000 + b"\x90" + b"\xc0" * 3
+    body = b"\x94\x20\x93" + pack(first) + deep + pack(second) + b"\x90\x07"
+    (message,) = Reader().read(len(body).to_bytes(4, "big") + body)
+    assert isinstance(message, Publish) and (message.events, message.request) == ((first, second), 7)
+    assert message.refused == (Refusal("d", "nested deeper than 32", "s"),)
+
+
+def test_another_message_that_is_nested_too_deep_ends_the_connection() -> None:
+    body = b"\x94\x21\x91" + b"\x91" * 5_000 + b"\x90" + b"\x90\x07"
+    with pytest.raises(InvalidFrame):
+        list(Reader().read(len(body).to_bytes(4, "big") + body))

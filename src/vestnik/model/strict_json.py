@@ -13,7 +13,8 @@ from vestnik.errors import InvalidEvent
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
-_MAX_NESTING = 200
+MAX_NESTING = 200
+TOO_DEEP = "the JSON text is nested too deep"
 _STRINGS_AND_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _STRINGS_AND_NO_NUMBERS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|\b(NaN|Infinity)\b', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
@@ -45,13 +46,13 @@ def check_names(data: bytes) -> None:
 
 
 def _check_nesting(data: bytes) -> None:
-    if data.count(b"[") + data.count(b"{") <= _MAX_NESTING:
+    if data.count(b"[") + data.count(b"{") <= MAX_NESTING:
         return
     depth = 0
     for token in _STRINGS_AND_BRACKETS.finditer(data):
         depth += _STEPS.get(token[0], 0)
-        if depth > _MAX_NESTING:
-            raise InvalidEvent("the JSON text is nested too deep")
+        if depth > MAX_NESTING:
+            raise InvalidEvent(TOO_DEEP)
 
 
 def names_surely_differ(data: bytes, value: object) -> bool:

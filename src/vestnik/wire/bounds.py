@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from vestnik.errors import InvalidFrame
 from vestnik.model.parser import OUTSIDE, Limits
 
 LARGEST: Final = 16 * 1024 * 1024
@@ -31,8 +32,30 @@ def values_in(packed: bytes, most: int) -> int:
 
     Invalid data is counted up to the place where it ends or breaks off.
     """
-    at = count = 0
-    left = 1  # values that are still to come
+    count, left, _ = _walked(packed, 0, most)
+    return count + left if count > most else count
+
+
+def elements(packed: bytes) -> list[bytes]:
+    """Return the elements of a packed list, at any depth of nesting. InvalidFrame if it is no list."""
+    first = packed[0] if packed else 0
+    at = 1 + _DIGITS.get(first, 0)
+    if (not 0x90 <= first <= 0x9F and first not in _DIGITS) or at > len(packed):
+        raise InvalidFrame("a list is expected")
+    found: list[bytes] = []
+    for _ in range(length_of(packed)):
+        _, left, end = _walked(packed, at, len(packed))
+        if left or end > len(packed):
+            raise InvalidFrame("a list breaks off")
+        found.append(packed[at:end])
+        at = end
+    return found
+
+
+def _walked(packed: bytes, at: int, most: int) -> tuple[int, int, int]:
+    """Skip the value at a place: return how many values were seen, how many are still to come, and the next place."""
+    count = 0
+    left = 1
     try:
         while left and count <= most:
             count += 1
@@ -57,8 +80,8 @@ def values_in(packed: bytes, most: int) -> int:
                 else:
                     at += said
     except IndexError:
-        pass
-    return count + left if count > most else count
+        left += 1
+    return count, left, at
 
 
 _HEADS: Final = [
@@ -74,10 +97,14 @@ _HEADS: Final = [
 """By the first byte from 0xC0 on: bytes before the content, of them digits of a length, and values that it counts."""
 
 
+_DIGITS: Final = {0xDC: 2, 0xDD: 4}
+"""Digits of the length of a long list, by its first byte."""
+
+
 def length_of(packed: bytes | memoryview) -> int:
     """Return the number of elements in the header of a packed list, or 0 if it is no list."""
     first = packed[0] if packed else 0
     if 0x90 <= first <= 0x9F:
         return first & 0x0F
-    digits = {0xDC: 2, 0xDD: 4}.get(first, 0)
+    digits = _DIGITS.get(first, 0)
     return int.from_bytes(packed[1 : 1 + digits], "big")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, get_args
 
@@ -11,9 +11,10 @@ from msgspec import Raw, Struct, msgpack, structs
 from vestnik.errors import FilterError, FilterTooComplex, InvalidFrame
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.frozen import MAX_DEPTH
 from vestnik.model.parser import OUTSIDE, Limits
 from vestnik.model.work import STEPS, bounded
-from vestnik.wire.bounds import LARGEST, Bounds, length_of, values_in
+from vestnik.wire.bounds import LARGEST, Bounds, elements, length_of, values_in
 from vestnik.wire.messages import (
     AdminA,
     AdminS,
@@ -79,7 +80,14 @@ _encode = msgpack.Encoder(enc_hook=_plain).encode
 _decode_publish = msgpack.Decoder(_Publish).decode
 _First: TypeAlias = Hello | Welcome | Goodbye
 _decode_first = msgpack.Decoder(_First).decode
-_LATER_TAGS: Final = frozenset(kind.__struct_config__.tag for kind in get_args(AnyMessage)) - {1, 2, 3}
+
+
+def _tags_of(kinds: object) -> frozenset[object]:
+    """Return the tags of a union of messages."""
+    return frozenset([kind.__struct_config__.tag for kind in get_args(kinds)])
+
+
+_LATER_TAGS: Final = _tags_of(AnyMessage) - _tags_of(_First)
 
 
 def frame(message: Message) -> bytes:
@@ -255,8 +263,20 @@ def _publish_in(body: bytes) -> _Publish | None:
     """A Publish, its events as they are packed; None where it is another message."""
     try:
         return _decode_publish(body)
+    except RecursionError:
+        return _deep_publish_in(body)
     except UNREADABLE:
         return None
+
+
+def _deep_publish_in(body: bytes) -> _Publish | None:
+    """As `_publish_in`, if something is nested deeper than the decoder goes."""
+    with suppress(InvalidFrame, ValueError, *UNREADABLE):
+        tag, events, *rest = elements(body)
+        request = decode_plain(rest[1]) if len(rest) > 1 else 0
+        if decode_plain(tag) == Publish.__struct_config__.tag and isinstance(request, int):
+            return _Publish([Raw(event) for event in elements(events)], request=request)
+    return None
 
 
 def _published(message: _Publish) -> Publish:
@@ -267,7 +287,8 @@ def _published(message: _Publish) -> Publish:
         try:
             events.append(unpack(raw))
         except UNREADABLE as error:
-            wrong.append((raw, str(error)[:LONGEST_REASON]))
+            is_deep = isinstance(error, RecursionError)
+            wrong.append((raw, f"nested deeper than {MAX_DEPTH}" if is_deep else str(error)[:LONGEST_REASON]))
     return Publish(tuple(events), tuple(_refusals(wrong)), request=message.request)
 
 
@@ -301,8 +322,11 @@ def _request_of(body: bytes) -> int | None:
 
 def _text_at(raw: Raw, place: int) -> str:
     """The id or the source of what is no event, if it has one."""
-    with suppress(*UNREADABLE):
-        packed = split_all(raw)
+    with suppress(InvalidFrame, *UNREADABLE):
+        try:
+            packed: Sequence[Raw | bytes] = split_all(raw)
+        except RecursionError:
+            packed = elements(bytes(raw))
         if len(packed) > place:
             text = decode_plain(packed[place])
             return text if isinstance(text, str) else ""

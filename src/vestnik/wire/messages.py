@@ -48,7 +48,8 @@ class Hello(Message, frozen=True, tag=1):
     """The first message: who speaks, in which version. A broker also says how it routes, and whom it is linked with.
 
     By its `life`, a number that no other has, it is known again when it connects again. A broker that leaves out
-    `routing` asks for it: Welcome answers, and the broker is not let in until it says Hello with a routing.
+    `routing` asks for it: Welcome answers, and the broker is not let in until it says Hello with a routing. `lease` is
+    the broker's in seconds; brokers of earlier releases leave it out.
     """
 
     version: int
@@ -58,6 +59,7 @@ class Hello(Message, frozen=True, tag=1):
     routing: str = ""
     brokers: tuple[NodeId, ...] = ()
     life: int = 0
+    lease: float = 0.0
 
 
 class Welcome(Message, frozen=True, tag=2):

@@ -6,6 +6,7 @@ A decoder checks them as it reads. What is nested deeper than it follows, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec import DecodeError, Raw, msgpack
@@ -19,6 +20,7 @@ TAKEN: Final = 1
 """The kind of a journal's record that holds a client and an event that it published, as `pack_taken` packs them."""
 
 _encode = msgpack.Encoder().encode
+_encode_in_order = msgpack.Encoder(order="deterministic").encode
 split_all: Final = msgpack.Decoder(list[Raw]).decode
 """The events that were packed as one, each as it was packed."""
 split_taken: Final = msgpack.Decoder(tuple[str, Raw]).decode
@@ -34,6 +36,11 @@ def unpack(packed: bytes | Raw) -> Event:
         return _decode_event(packed)
     except UNREADABLE:
         return event_of(decode_plain(packed))
+
+
+def digest(event: Event) -> bytes:
+    """Sixteen bytes by which an event is known again. The order of fields does not matter; 1 and 1.0 differ."""
+    return blake2b(_encode_in_order(event), digest_size=16).digest()
 
 
 def pack_all(events: Sequence[Event]) -> bytes:
