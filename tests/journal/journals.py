@@ -91,9 +91,21 @@ def read_all(cursor: Cursor) -> dict[int, Entry]:
     return contents(found)
 
 
-def python(script: str, *arguments: object, before: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """A process that runs `script`, under the command `before`; what it prints comes line by line."""
-    command = [*before, sys.executable, "-u", "-c", script, *map(str, arguments)]
+def failing_to_sync(after: int) -> str:
+    """Return statements after which the disk fails in this process, from the sync number `after` on."""
+    return f"""
+import errno, itertools, os
+def fdatasync(file, number=itertools.count(1), sync=os.fdatasync):
+    if next(number) >= {after}:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    sync(file)
+os.fdatasync = fdatasync
+"""
+
+
+def python(script: str, *arguments: object) -> subprocess.Popen[str]:
+    """A process that runs `script`; what it prints comes line by line."""
+    command = [sys.executable, "-u", "-c", script, *map(str, arguments)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
     )

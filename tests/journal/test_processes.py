@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from journal.journals import contents, expected, python
+from journal.journals import contents, expected, failing_to_sync, python
 from vestnik.errors import JournalLocked
 from vestnik.journal import Journal, Settings
 
@@ -117,12 +116,8 @@ def test_a_full_disk_leaves_no_half_record(tmp_path: Path) -> None:
         assert contents(journal.read()) == expected(1, int(committed))
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the disk fail, and is not installed")
 def test_a_disk_that_fails_to_sync(tmp_path: Path) -> None:
-    inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=4+"]
-    if subprocess.run([*inject, "true"], capture_output=True).returncode:
-        pytest.skip("strace may not trace here")
-    synced, committed, failure = end(python(FAIL_LATER, tmp_path / "journal", before=inject))
+    synced, committed, failure = end(python(failing_to_sync(4) + FAIL_LATER, tmp_path / "journal"))
     assert (synced, committed) == ("5", "5")
     assert "could not sync" in failure and "Input/output error" in failure
     with Journal.open(tmp_path / "journal") as journal:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+from itertools import count
 from pathlib import Path
 
+import pytest
+
 from journal.journals import contents, entries, expected, filled, missing, segments
-from vestnik.journal import Dropped, Journal, Settings
+from vestnik.errors import JournalFailed
+from vestnik.journal import Dropped, Journal, Observer, Settings
 
 
 def settings(retain_size: int = 1_000, retain_count: int | None = None, retain_age: int | None = None) -> Settings:
@@ -57,6 +62,124 @@ def test_opening_drops_nothing(tmp_path: Path) -> None:
         assert journal.first == 1
         journal.retain(0)
         assert journal.size <= 1_000
+
+
+@pytest.mark.parametrize(
+    ("by", "kept"),
+    [
+        (settings(retain_size=100_000, retain_count=10), 10),
+        (settings(retain_size=100_000, retain_age=10_000), 10),
+        (settings(retain_size=100_000), 40),
+        (settings(), None),
+    ],
+)
+@pytest.mark.parametrize("segment_size", [100_000, 400])
+def test_what_other_settings_left_is_trimmed_to_what_is_retained(
+    tmp_path: Path, segment_size: int, by: Settings, kept: int | None
+) -> None:
+    """A record has the time of its position, in thousands."""
+    filled(tmp_path, 40, Settings(segment_size=segment_size, retain_size=1_000_000, fsync=False)).close()
+    with Journal.open(tmp_path, by) as journal:
+        late = journal.read()
+        journal.trim(41_000)
+        assert kept is None or journal.first == 41 - kept
+        dropped = journal.retain(41_000)
+        first = journal.first if kept is None else 41 - kept
+        assert (journal.first, journal.last) == (first, 40) and 41 - first >= 8
+        assert dropped == (Dropped(1, first - 1) if first > 1 else None)
+        assert dropped is None or dropped.records == first - 1
+        assert journal.size <= by.retain_size
+        assert contents(late) == expected(first, 40) and missing(late.lost) == set(range(1, first))
+        journal.append(entries(41, 41))
+    with Journal.open(tmp_path, by) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == expected(journal.first, 41) and journal.first >= first
+
+
+@pytest.mark.parametrize("before", [40, 60, 100, 1_000])
+def test_later_no_more_is_dropped_than_if_the_settings_had_always_been_so(tmp_path: Path, before: int) -> None:
+    filled(tmp_path, before, Settings(segment_size=1_000_000, retain_size=10_000_000, fsync=False)).close()
+    with Journal.open(tmp_path, settings(retain_size=100_000, retain_count=80)) as journal:
+        journal.trim(0)
+        for number in range(before + 1, before + 200):
+            journal.append(entries(number, number))
+            kept = number - journal.first + 1
+            assert min(number, 80 - 10) <= kept <= 80 + 10
+            assert contents(journal.read()) == expected(journal.first, number)
+
+
+def test_a_crash_while_a_journal_is_trimmed_loses_and_repeats_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path, 40, Settings(segment_size=100_000, retain_size=1_000_000, fsync=False)).close()
+    few = settings(retain_size=100_000, retain_count=10)
+    journal = Journal.open(tmp_path, few)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(JournalFailed):
+        journal.trim(0)
+    monkeypatch.undo()
+    journal.close()
+    assert len(segments(tmp_path)) > 2, "what is trimmed, what is kept of it, and the one that grows"
+    assert [record.position for part in Observer(tmp_path).read(0) for record in part.records] == list(range(1, 41))
+    with Journal.open(tmp_path, few) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == expected(1, 40)
+        journal.trim(0)
+        assert contents(journal.read()) == expected(31, 40)
+
+
+@pytest.mark.parametrize("most", [25, 60])
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("after", range(4))
+def test_a_journal_that_is_trimmed_in_part_has_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int, is_killed: bool, most: int
+) -> None:
+    """The disk fails after so many renames; or the process ends there, and so cannot remove anything."""
+    filled(tmp_path, 40, Settings(segment_size=100_000, retain_size=1_000_000, fsync=False)).close()
+    few = settings(retain_size=100_000, retain_count=most)
+    journal = Journal.open(tmp_path, few)
+    renames, rename = count(), Path.rename
+
+    def rename_some(path: Path, target: Path) -> Path:
+        if next(renames) == after:
+            raise OSError(errno.EIO, "the disk has failed")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename_some)
+    if is_killed:
+        monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+    with pytest.raises(OSError, match="has failed"):
+        journal.trim(0)
+    monkeypatch.undo()
+    assert contents(journal.read()) == expected(1, 40)
+    journal.close()
+    assert [record.position for part in Observer(tmp_path).read(0) for record in part.records] == list(range(1, 41))
+    with Journal.open(tmp_path, few) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == expected(1, 40)
+        journal.trim(0)
+        assert contents(journal.read()) == expected(max(1, 41 - most), 40)
+    with Journal.open(tmp_path, few) as journal:
+        assert journal.recovery.is_clean
+        assert contents(journal.read()) == expected(max(1, 41 - most), 40)
+
+
+def refuse(path: Path, missing_ok: bool = False) -> None:
+    if path.exists():
+        raise OSError(errno.EIO, "the process has ended")
+
+
+def test_a_damaged_segment_is_not_trimmed(tmp_path: Path) -> None:
+    """Its tail would not show that anything is missing."""
+    filled(tmp_path, 40, Settings(segment_size=100_000, retain_size=1_000_000, fsync=False)).close()
+    (path,) = segments(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 0xFF
+    path.write_bytes(data)
+    with Journal.open(tmp_path, settings(retain_size=100_000, retain_count=10)) as journal:
+        assert not journal.recovery.is_clean
+        journal.trim(0)
+        assert journal.first == 1
 
 
 def test_positions_go_on_after_everything_was_dropped(tmp_path: Path) -> None:

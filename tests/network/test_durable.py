@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,3 +180,17 @@ async def test_many_publications_that_were_stored_and_not_answered_are_known_whe
         await publishing
         assert await taken(subscription, 20_000) == list(range(1, 20_001))
         assert subscription.try_get() is None
+
+
+@pytest.mark.parametrize(("retention", "most"), [({"retain_count": 100}, 100), ({"retain_size": 2 << 20}, 900)])
+async def test_a_broker_that_starts_with_less_retention_keeps_what_that_allows(
+    tmp_path: Path, retention: dict[str, Any], most: int
+) -> None:
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        for first in range(0, 1_000, 100):
+            numbers = range(first, first + 100)
+            await bus.publish_many([quote(n, subject="x" * 2_000, source="s", id=str(n)) for n in numbers])
+    async with broker(data=tmp_path, **retention) as b, client(b) as bus:
+        found = [event.data["price"] for event in await bus.fetch("price >= 0", limit=None)]
+        assert most / 2 < len(found) <= most and found == list(range(1_000 - len(found), 1_000))
+        assert len((await bus.review()).page.positions) == len(found)

@@ -57,6 +57,39 @@ async def test_a_history_on_disk_goes_on_where_it_was(tmp_path: Path) -> None:
         assert sorted(prices(two)) == [6, 7, 8]
 
 
+async def test_a_history_and_a_broker_refuse_the_folder_of_the_other(tmp_path: Path) -> None:
+    data, kept = tmp_path / "b1", tmp_path / "kept"
+    async with broker("b1", data=data) as b, client(b) as bus:
+        await bus.publish(quote(1))
+        before = sorted(data.rglob("*"))
+        for folder in (data, data / "journal", data / "held"):
+            with pytest.raises(InvalidSetting, match=r"b1.* is a folder of .*; choose another folder for the history"):
+                await History("price > 0", join=b.address, data=folder).__aenter__()
+        async with History("price > 0", join=b.address, data=kept):
+            with pytest.raises(InvalidSetting, match=r"kept is the folder of a history: .* choose another folder"):
+                await broker("b2", data=kept).__aenter__()
+    assert sorted(data.rglob("*")) == before
+    for part in ("journal", "held"):
+        with pytest.raises(InvalidSetting, match=r"name .*b1, or choose another folder"):
+            await broker("b1", data=data / part).__aenter__()
+    with pytest.raises(InvalidSetting, match="is a folder of the broker b1; choose another"):
+        HistoryStore(Bounds(), data)
+    with pytest.raises(InvalidSetting, match="is the folder of a history"):
+        await broker("b2", data=kept).__aenter__()
+
+
+async def test_folders_of_earlier_releases_go_on(tmp_path: Path) -> None:
+    """A broker had no name in its folder and no identity in its journal once."""
+    async with broker("b1", data=tmp_path) as b, client(b) as bus:
+        await bus.publish(quote(1))
+    (tmp_path / "name").unlink()
+    (tmp_path / "journal" / "identity").unlink()
+    with pytest.raises(InvalidSetting, match="is a folder of a broker; choose another"):
+        HistoryStore(Bounds(), tmp_path)
+    async with broker("b1", data=tmp_path) as b, client(b) as bus:
+        assert [event.data["price"] for event in await bus.fetch("price > 0")] == [1]
+
+
 async def test_a_history_begins_with_what_others_have_and_is_purged_by_an_event() -> None:
     async with broker() as b, client(b) as p:
         await p.publish_many([quote(1), quote(2)])

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import Source, create, write_all
-from vestnik.journal.records import Record, encode_again
+from vestnik.journal.records import Record, encode_again, size_of
 from vestnik.journal.recovery import UNFINISHED
 from vestnik.journal.scan import Piece, pieces
-from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, new_mark
+from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
 
@@ -98,6 +98,73 @@ def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted
         segment.path.unlink()
     records, size = sum(one.count for one in segments), sum(one.size for one in segments)
     return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
+
+
+def records_of(shelf: Shelf, segment: Segment) -> list[Record]:
+    return [record for piece in _pieces(shelf.directory, segment) for record in piece.records]
+
+
+def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> list[Segment]:
+    """Write the records of a closed segment from position `first` on into segments as `settings` make them.
+
+    They are durable, and the files of later positions come first: after a crash `segment` stands for what is before
+    them. None are written if it is damaged: they would not show that anything is missing.
+    """
+    records = records_of(shelf, segment)
+    if segment.is_damaged or len(records) < segment.count:
+        return []
+    groups = list(_groups([record for record in records if first <= record.position <= segment.last], settings))
+    written: list[Segment] = []
+    last = segment.last  # less than that of its last record if a crash has left later segments of it
+    try:
+        for number, group in reversed(list(enumerate(groups))):
+            begin = group[0].position if number else first
+            written.insert(0, _written(shelf.directory, begin, last, group))
+            last = begin - 1
+    except BaseException:
+        for part in written:
+            part.path.unlink()
+        raise
+    shelf.directory.sync()
+    return written
+
+
+def _groups(records: Iterable[Record], settings: Settings) -> Iterator[list[Record]]:
+    group: list[Record] = []
+    size, most, oldest = HEADER_SIZE, settings.segment_count, settings.segment_age
+    for record in records:
+        by_count = most is not None and len(group) >= most
+        by_age = oldest is not None and group and record.time - group[0].time > oldest
+        if size >= settings.segment_size or by_count or by_age:
+            yield group
+            group, size = [], HEADER_SIZE
+        group.append(record)
+        size += size_of(record)
+    if group:
+        yield group
+
+
+def _written(directory: Directory, first: int, last: int, records: list[Record]) -> Segment:
+    """Write a segment that stands for the positions `first` to `last`. It replaces one of the same name.
+
+    Segments that were written before are durable before this one has its name.
+    """
+    path = directory.path / name_of(first)
+    segment = Segment(path.with_name(path.name + UNFINISHED), new_mark(), first, first - 1, is_sparse=True)
+    try:
+        file = create(directory, segment.path, bytes(HEADER_SIZE))
+        try:
+            _append(file, segment, records)
+            segment.last = last
+            write_all(file, Header(segment.mark, first, last, segment.count).encode(), 0)
+            os.fsync(file)
+        finally:
+            directory.close(file)
+        directory.sync()
+        segment.path = segment.path.rename(path)
+    finally:
+        path.with_name(path.name + UNFINISHED).unlink(missing_ok=True)
+    return segment
 
 
 def _is_due(directory: Directory, segments: Sequence[Segment], keep: Keep) -> bool:

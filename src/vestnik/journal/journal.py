@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
-from vestnik.errors import JournalClosed, TooManyOpenFiles
-from vestnik.journal.compaction import Compacted, Key, compact, newest
+from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles
+from vestnik.journal.compaction import Compacted, Key, compact, newest, records_of, split
 from vestnik.journal.cursor import FOREVER, Cursor
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import make_directory
@@ -16,7 +17,7 @@ from vestnik.journal.lock import Lock
 from vestnik.journal.records import Entry, Record, encode
 from vestnik.journal.recovery import recover
 from vestnik.journal.reports import Dropped
-from vestnik.journal.retention import is_full, surplus
+from vestnik.journal.retention import first_kept, is_full, is_oversized, surplus
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
@@ -105,6 +106,11 @@ class Journal:
     def check(self) -> None:
         """Raise JournalFailed if something has failed before, so that nothing is written any more."""
         self._writer.check()
+
+    @property
+    def failed(self) -> JournalFailed | None:
+        """The failure after which nothing is written any more."""
+        return self._writer.failed
 
     def append(self, entries: Sequence[Entry]) -> int:
         """Write the entries; they can be read at once, and are durable after a `sync`. Returns the last position."""
@@ -199,6 +205,39 @@ class Journal:
             dropped, self._dropped = self._dropped, None
             return dropped
 
+    def trim(self, now: int) -> None:
+        """Drop the records that are beyond what is retained at the time `now`, one by one.
+
+        Unlike `retain` it keeps all others, also in segments that other settings made larger. These are split, so that
+        `retain` does not drop too much later. Few segments are rewritten: a large one holds a quarter of what is
+        retained, or more. OSError or TooManyOpenFiles if that fails; the records that are retained are there.
+        """
+        with self._shelf.lock:
+            self._writer.check()
+            first, number = first_kept(self._shelf.segments, self.settings, now, partial(records_of, self._shelf))
+            growing = self._shelf.growing
+            if is_oversized(growing, self.settings) or growing.first < first:
+                self._begin()
+            for at in range(len(self._shelf.closed) - 1, number, -1):
+                self._split(at)
+            cut = self._shelf.segments[number]
+            if cut.first < first:
+                kept = split(self._shelf, cut, first, self.settings)
+                if kept or first > cut.last:
+                    self._shelf.put(number + 1, 0, kept)
+                    self._drop(number + 1, kept)
+            else:
+                self._drop(number)
+                if self._shelf.closed:
+                    self._split(0)
+
+    def _split(self, number: int) -> None:
+        segment = self._shelf.segments[number]
+        if is_oversized(segment, self.settings) and (
+            parts := split(self._shelf, segment, segment.first, self.settings)
+        ):
+            self._shelf.put(number, 1, parts)
+
     def drop_before(self, position: int) -> None:
         """Drop the segments that have nothing from `position` on."""
         with self._shelf.lock:
@@ -255,8 +294,11 @@ class Journal:
         if segment.size >= 2 * self.settings.segment_size:
             raise TooManyOpenFiles(self._directory / name_of(self.last + 1), "the process has too many open files")
 
-    def _drop(self, number: int) -> None:
-        """Drop so many segments, the oldest first: a crash leaves no hole."""
+    def _drop(self, number: int, kept: Sequence[Segment] = ()) -> None:
+        """Drop the first `number` segments, the oldest first: a crash leaves no hole.
+
+        The segments `kept` hold copies of some of their records.
+        """
         if not number:
             return
         gone = self._shelf.take(number)
@@ -264,4 +306,7 @@ class Journal:
             self._writer.drop(segment.path)
         before = self._dropped or Dropped(gone[0].first, 0)
         records, size = sum(segment.count for segment in gone), sum(segment.size for segment in gone)
-        self._dropped = Dropped(before.first, gone[-1].last, before.records + records, before.size + size)
+        records -= sum(segment.count for segment in kept)
+        size -= sum(segment.size for segment in kept)
+        last = kept[0].first - 1 if kept else gone[-1].last
+        self._dropped = Dropped(before.first, last, before.records + records, before.size + size)

@@ -69,6 +69,11 @@ def encode_again(record: Record, mark: int) -> bytes:
     return encode([(record.kind, record.time, record.payload)], mark, record.position).data
 
 
+def size_of(record: Record) -> int:
+    """Return how many bytes a record takes."""
+    return LEAST + len(record.payload)
+
+
 def decode(data: bytes, mark: int, after: int = 0) -> tuple[list[Record], int]:
     """The records that `data` begins with, and how many bytes they take.
 

@@ -55,6 +55,10 @@ class Shelf:
         """From now on, this is the one that grows. The caller has the lock."""
         self.segments = (*self.segments, segment)
 
+    def put(self, first: int, count: int, segments: Iterable[Segment]) -> None:
+        """Replace `count` segments, from the one with the number `first` on, by others. The caller has the lock."""
+        self.segments = (*self.segments[:first], *segments, *self.segments[first + count :])
+
     def take(self, number: int) -> tuple[Segment, ...]:
         """The oldest segments, so many, which are on the shelf no more. The caller has the lock."""
         taken, self.segments = self.segments[:number], self.segments[number:]

@@ -14,6 +14,7 @@ from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import recollect
 from vestnik.errors import InvalidSetting
 from vestnik.journal import Entry, GroupCommit, Journal, Lost
+from vestnik.journal.folders import Kind, kind_of, name_in
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
@@ -104,6 +105,9 @@ class HistoryStore:
     position = 0
 
     def __init__(self, bounds: Bounds, folder: Path | None = None) -> None:
+        if folder is not None and kind_of(folder) in (Kind.BROKER, Kind.PART):
+            whose = f"of the broker {name}" if (name := name_in(folder)) else "of a broker"
+            raise InvalidSetting("data", f"{folder} is a folder {whose}; choose another folder for the history")
         self._shelf = Shelf(bounds)
         self._last = 0
         self._journal = None if folder is None else Journal.open(folder)

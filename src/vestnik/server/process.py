@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, Self
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
-from vestnik.journal.folders import JOURNAL, name_in, put_name
+from vestnik.journal.folders import JOURNAL, Kind, kind_of, name_in, put_name
 from vestnik.journal.reports import Recovery
 from vestnik.logs import emit
 from vestnik.model.events import Event
@@ -224,6 +224,11 @@ class Broker:
         """The neighbours that it is to join and is not linked with."""
         return [at for at, join in self._joins.items() if not join.is_up(self.host)]
 
+    @property
+    def failure(self) -> str:
+        """Why it can store nothing any more, until it is started again; empty if it can."""
+        return "" if self._journal is None else self._journal.failure
+
     def _join(self, at: Address) -> None:
         """Make a link to the broker there, and keep it."""
 
@@ -255,6 +260,8 @@ async def _taken(ends: Iterable[End]) -> None:
 
 def _journal(folder: Path, settings: Settings) -> JournalStore:
     try:
+        if (wrong := _other_than_brokers(folder)) is not None:
+            raise InvalidSetting("data", f"{folder} is {wrong}")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (known := name_in(folder)) not in ("", settings.name):
             reason = f"{folder} is the folder of the broker {known}: go on by that name, or choose another folder"
@@ -264,6 +271,17 @@ def _journal(folder: Path, settings: Settings) -> JournalStore:
         return store
     except OSError as error:
         raise InvalidSetting("data", f"{folder} cannot be used: {error.strerror or error}") from None
+
+
+def _other_than_brokers(folder: Path) -> str | None:
+    """Return what a folder is that no broker can use, and what to do; None if one can."""
+    match kind_of(folder):
+        case Kind.HISTORY:
+            return "the folder of a history: its segments are not in a journal; choose another folder for the broker"
+        case Kind.PART:
+            return f"inside the data folder of a broker: name {folder.parent}, or choose another folder"
+        case _:
+            return None
 
 
 def _why_not(error: OSError) -> str:

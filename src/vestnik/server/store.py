@@ -16,6 +16,7 @@ from vestnik.broker.effects import Append, Look, Seen
 from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
+from vestnik.journal.folders import HELD
 from vestnik.journal.identity import identify
 from vestnik.logs import emit
 from vestnik.model import spaces
@@ -64,7 +65,7 @@ class JournalStore:
     def __init__(self, folder: Path, settings: Settings | None = None, latest_by: str | None = None) -> None:
         self._journal = Journal.open(folder, settings)
         self._identity = identify(folder)
-        self._held = Held(folder.with_name("held"), fsync=self._journal.settings.fsync)
+        self._held = Held(folder.with_name(HELD), fsync=self._journal.settings.fsync)
         self._commit = GroupCommit(Whole(self._journal, self._held))
         self._leaving = GroupCommit(self._held)
         self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
@@ -72,7 +73,7 @@ class JournalStore:
         self._later: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.unread: list[Lost] = []  # of what was stored last
-        self.recoveries = {folder: self._journal.recovery, folder.with_name("held"): self._held.recovery}
+        self.recoveries = {folder: self._journal.recovery, folder.with_name(HELD): self._held.recovery}
         self._latest_by = None if latest_by is None else Replay(latest_by=latest_by).key()
         self._compacted = 0
         self._compactor = Worker("vestnik-compact")
@@ -89,12 +90,18 @@ class JournalStore:
         """The latest time at which something was stored."""
         return self._journal.latest
 
+    @property
+    def failure(self) -> str:
+        """Why nothing can be stored any more: the disk has failed. Empty if it can."""
+        return "" if self._journal.failed is None else str(self._journal.failed)
+
     def stored(self) -> Iterator[Append]:
         """What is held, and then what was stored last: that may say what is held no more, so nothing is too old before.
 
         A broker that begins anew goes through all of it.
         """
         yield from self._held.settled(self._recent())
+        self._trim()
         self._retain()
 
     def _recent(self) -> Iterator[Append]:
@@ -206,6 +213,13 @@ class JournalStore:
             self._journal.check_reading()  # what was picked may be much, and is not read any more
             found.append(part)
         return found
+
+    def _trim(self) -> None:
+        """Apply retention to what is stored: it may have been stored by other settings."""
+        try:
+            self._journal.trim(time.time_ns() // 1000)
+        except (JournalFailed, TooManyOpenFiles, OSError) as error:
+            emit(LOG, logging.WARNING, "retention.failed", "retention at the start has failed", reason=str(error))
 
     def _retain(self) -> None:
         """Drop what is too old or not the latest, and tell what was dropped, also when something was appended."""
