@@ -32,9 +32,20 @@ def test_a_batch_is_taken_as_its_events_one_by_one(given: list[tuple[list[tuple[
 
 def test_ids_are_forgotten_by_and_by() -> None:
     acceptance = Acceptance("b")
-    first = [made("x", number) for number in range(streams.FEW + 1)]
+    first = [made("x", number) for number in range(streams.FEW_EVENTS + 1)]
     assert acceptance.sifted(first, answered=False) == (first, [])
     for start in range(1_000, 1_000 + 2 * sources.IDS, 512):
         acceptance.sifted([made("x", start + number) for number in range(512)], answered=False)
     assert acceptance.sifted(first, answered=False) == (first, []), "so many have come since"
     assert acceptance.sifted(first, answered=False) == ([], [])
+
+
+def test_of_large_events_a_digest_is_remembered() -> None:
+    acceptance = Acceptance("b")
+    large = Event("t", {"x": [{}] * 1_000, "y": 1}, source="x", id="1")
+    assert acceptance.sifted([large]) == ([large], [])
+    assert isinstance(acceptance._contents.get(("x", "1")), bytes)
+    same = Event("t", {"y": 1, "x": [{}] * 1_000}, source="x", id="1")
+    assert acceptance.sifted([same]) == ([], []), "it is a repetition, whatever the order of its names"
+    for another in (same.replace(data={"x": [{}] * 1_000, "y": 1.0}), same.replace(type="u")):
+        assert acceptance.sifted([another]) == ([], [another])

@@ -10,7 +10,16 @@ from vestnik import Event, Filter
 from vestnik.broker import chronicle
 from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.effects import Append, Appended, Gone, Lapsed, NotAppended, Send, Tick
-from vestnik.wire.messages import Forward, Publish, Refusal, Refused, Subscribe, Unsubscribe
+from vestnik.wire.messages import (
+    Delivery,
+    Forward,
+    Notify,
+    Publish,
+    Refusal,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+)
 
 WANTED = Filter.parse("x > 1")
 
@@ -32,6 +41,17 @@ def test_the_oldest_are_forgotten_and_it_is_known_since_when(monkeypatch: pytest
     assert known.sightings("e0") == [] and [s.at for s in known.sightings("e39")] == [9.0]
     known.note(Forward(tuple(map(event, range(40, 60)))), "b2", [], 10.0)
     assert len(known.sightings("e59")) == 1, "one message is remembered, however large"
+
+
+def test_large_events_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chronicle, "BYTES", 1_000_000)
+    known = Chronicle(now=0.0)
+    for number in range(10):
+        known.note(Forward((event(number).replace(data={"x": [{}] * 5_000}),)), "b2", [], float(number))
+    found = [number for number in range(10) if known.sightings(f"e{number}")]
+    assert found == [7, 8, 9] and known.since == 6.0
+    known.note(Forward((event(10).replace(data={"x": [{}] * 50_000}),)), "b2", [], 10.0)
+    assert len(known.sightings("e10")) == 1, "one message is remembered, however large"
 
 
 def test_what_was_refused_is_remembered_and_what_was_taken_once() -> None:
@@ -67,3 +87,12 @@ def test_since_when_a_subscription_is_there_and_why_it_is_not() -> None:
         ("d", 7.0, "unsubscribed"),
     ]
     assert known.made == {}
+
+
+def test_events_with_very_many_notifications_are_forgotten_sooner() -> None:
+    known = Chronicle(now=0.0)
+    numbers = tuple((epoch, 1) for epoch in range(chronicle.BYTES // chronicle.NUMBER // 10))
+    for number in range(100):
+        notify = Notify((Delivery(event(number), numbers),))
+        known.note(Forward((event(number),)), "b2", [Send("c", notify)], float(number))
+    assert known.sent == 100 and known.since > 80.0 and len(known.sightings("e99")) == 1

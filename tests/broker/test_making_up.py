@@ -29,7 +29,7 @@ from vestnik.wire.messages import (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "ROOM", 3)
     monkeypatch.setattr(missed, "MOST_LATE", 4)
-    monkeypatch.setattr("vestnik.broker.confluence.FEW", 2)
+    monkeypatch.setattr("vestnik.broker.confluence.FEW_HERE", 2)
 
 
 def begun(world: World, name: str = "s", wanted: Filter = CHEAP, epoch: int = 7, client: NodeId = "c") -> Read:

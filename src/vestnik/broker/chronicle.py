@@ -1,14 +1,15 @@
 """What one broker did lately, for whoever asks why.
 
 To note something costs next to nothing: what was handled is kept as it was, and looked through when somebody asks. Of
-events, the last `EVENTS` are remembered; of all else, the last `OTHERS`.
+events, the last `EVENTS` are remembered, and fewer if they are large or went to very many; of all else, the last
+`OTHERS`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from vestnik.broker.effects import (
     Append,
@@ -28,6 +29,7 @@ from vestnik.broker.effects import (
 )
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.footprint import footprint
 from vestnik.model.times import FOREVER
 from vestnik.wire.messages import (
     Addressed,
@@ -44,10 +46,23 @@ from vestnik.wire.messages import (
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
+BYTES: Final = 32 * 1024 * 1024
+"""Memory for events and numbers. A single message that takes more is remembered until the next one comes."""
+NUMBER: Final = 64
+"""Bytes of a number that a notification has in one subscription."""
+SAMPLE: Final = 8
+"""Events of a message of which the memory is estimated."""
 
 
-Handled: TypeAlias = tuple[float, NodeId, Message, Sequence[Effect], int]
-"""When, from whom, a message that carried so many events, and what came of it."""
+class Handled(NamedTuple):
+    """A message that carried this number of `events`, of about `size` bytes, and what the broker did."""
+
+    at: float
+    sender: NodeId
+    message: Message
+    effects: Sequence[Effect]
+    events: int
+    size: int
 
 
 class Sighting(NamedTuple):
@@ -103,38 +118,45 @@ class Chronicle:
         self.clients: deque[Happening] = deque(maxlen=OTHERS)
         self.taken = self.passed = self.sent = 0  # events from clients and from neighbours, notifications
         self._handled: deque[Handled] = deque()
+        self._count = 0
         self._size = 0
 
     def note(self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float) -> None:
         """A broker was handed a message, and wants this done."""
         if isinstance(message, Appended):
-            size = len(message.what.events)
-            self.taken += size
-            self._keep((now, sender, message, effects, size))
+            self.taken += len(message.what.events)
+            self._keep(message, sender, effects, now, message.what.events)
         elif isinstance(message, Forward):
-            size = len(message.events)
-            self.passed += size
-            self._keep((now, sender, message, effects, size))
+            self.passed += len(message.events)
+            self._keep(message, sender, effects, now, message.events)
         elif isinstance(message, Publish):
             for effect in effects:
                 if isinstance(effect, Append) and effect.refused:
-                    self._keep((now, sender, message, effects, len(message.events)))
+                    self._keep(message, sender, effects, now, message.events)
         else:
             self._noticed(message, sender, effects, now)
-            size = sum(1 for _ in _events(message, effects))
-            if size and not any(isinstance(effect, Send) and effect.message is message for effect in effects):
-                self._keep((now, sender, message, effects, size))  # it is not for another broker
+            events = [event for event, _ in _events(message, effects)]
+            if events and not any(isinstance(effect, Send) and effect.message is message for effect in effects):
+                self._keep(message, sender, effects, now, events)  # it is not for another broker
 
-    def _keep(self, handled: Handled) -> None:
-        for effect in handled[3]:
+    def _keep(
+        self, message: Message, sender: NodeId, effects: Sequence[Effect], now: float, events: Sequence[Event]
+    ) -> None:
+        count = len(events)
+        size = _size(events)
+        for effect in effects:
             if isinstance(effect, Send) and isinstance(effect.message, Notify):
-                self.sent += len(effect.message.deliveries)
-        self._handled.append(handled)
-        self._size += handled[4]
-        while self._size > EVENTS and len(self._handled) > 1:
+                deliveries = effect.message.deliveries
+                self.sent += len(deliveries)
+                size += NUMBER * sum([len(delivery.numbers) for delivery in deliveries])
+        self._handled.append(Handled(now, sender, message, effects, count, size))
+        self._count += count
+        self._size += size
+        while (self._count > EVENTS or self._size > BYTES) and len(self._handled) > 1:
             oldest = self._handled.popleft()
-            self.since = oldest[0]
-            self._size -= oldest[4]
+            self.since = oldest.at
+            self._count -= oldest.events
+            self._size -= oldest.size
 
     def came(self, client: NodeId, now: float) -> None:
         """A client has connected."""
@@ -180,7 +202,7 @@ class Chronicle:
         """What became of the events with this id, in order."""
         found: list[Sighting] = []
         for handled in self._handled:
-            for event, taken in _events(handled[2], handled[3]):
+            for event, taken in _events(handled.message, handled.effects):
                 if event.id == id and (source is None or event.source == source):
                     found.append(_sighting(handled, event, taken))
         return found
@@ -198,6 +220,15 @@ def _events(message: Message, effects: Sequence[Effect]) -> Iterator[tuple[Event
                     yield delivery.event, False
 
 
+def _size(events: Sequence[Event]) -> int:
+    """Return the bytes that events take, roughly; of many, by a sample that nobody who publishes can foresee."""
+    if not events:
+        return 0
+    step = -(-len(events) // SAMPLE)
+    sample = events[hash(events[0]) % step :: step]
+    return sum(map(footprint, sample)) * len(events) // len(sample)
+
+
 def _carried(message: Message) -> Iterator[tuple[Event, bool]]:
     match message:
         case Appended(what) | NotAppended(what):
@@ -211,7 +242,7 @@ def _carried(message: Message) -> Iterator[tuple[Event, bool]]:
 
 
 def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
-    at, sender, message, effects, _ = handled
+    at, sender, message, effects = handled[:4]
     seen = Sighting(at, sender, event, taken)
     key = event.source, event.id
     match message:

@@ -10,11 +10,12 @@ from vestnik.broker.sources import KnownSources
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.streams import WINDOW, Recent
+from vestnik.wire.packing import digest
 
-FEW = 8
+FEW_EVENTS = 8
 """Events that are looked at one by one."""
 CONTENTS = 5_000
-"""Of how many events that were answered for at least the content is known; at most of twice as many."""
+"""The least number of answered events whose digests are known. The greatest is twice that."""
 
 _source = attrgetter("source")
 
@@ -29,14 +30,14 @@ class Acceptance:
     def __init__(self, broker: str, first: int = 1) -> None:
         self._broker = broker
         self._sources = KnownSources(first - 1)
-        self._contents: Recent[Pair, Event] = Recent(CONTENTS)
+        self._contents: Recent[Pair, bytes] = Recent(CONTENTS)
 
     def sifted(self, events: Sequence[Event], *, answered: bool = True) -> tuple[Sequence[Event], list[Event]]:
         """Those that their source has not published before, which are remembered; and those that have another's id.
 
         What is `answered` may be repeated until it is: it is not forgotten for what nobody repeats.
         """
-        if not answered and FEW < len(events) <= WINDOW and self._are_fresh(events):
+        if not answered and FEW_EVENTS < len(events) <= WINDOW and self._are_fresh(events):
             return events, []
         fresh: list[Event] = []
         known: list[Event] = []
@@ -49,7 +50,7 @@ class Acceptance:
                     self._sources.add(source, event.id, answered=answered)
                     fresh.append(event)
                     if answered:
-                        self._contents.put((name, event.id), event)
+                        self._contents.put((name, event.id), digest(_unstamped(event)))
         return fresh, [event for event in known if self._knows_another(event)]
 
     def _are_fresh(self, events: Sequence[Event]) -> bool:
@@ -66,7 +67,7 @@ class Acceptance:
     def _knows_another(self, event: Event) -> bool:
         """Whether what its source has published with this id is known, and is another event."""
         known = self._contents.get((event.source, event.id))
-        return known is not None and known.replace(stream=None, seq=None) != event
+        return known is not None and known != digest(event)
 
     def forget(self, event: Event) -> None:
         """It was not published after all, and may be again."""
@@ -87,7 +88,7 @@ class Acceptance:
 
     def stamp(self, events: Sequence[Event]) -> list[Event]:
         """Each event with the next seq of its stream."""
-        if len(events) <= FEW:
+        if len(events) <= FEW_EVENTS:
             return [self.stamped(event) for event in events]
         stamped: list[Event] = []
         for name, run in groupby(events, key=_source):
@@ -96,3 +97,7 @@ class Acceptance:
             stamped += [event.stamped(self._broker, seq) for seq, event in enumerate(run, first)]
             source.last = stamped[-1].seq or 0
         return stamped
+
+
+def _unstamped(event: Event) -> Event:
+    return event if event.seq is None and event.broker is None else event.replace(stream=None, seq=None)
