@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 
 from laws.strategies import Case, cases
 from vestnik import Event, Filter
 from vestnik.matching import Matcher
 from vestnik.model import ahead
-from vestnik.model.ahead import KEPT, Foresight
+from vestnik.model.ahead import Foresight, OpenQuestion
 
 LONG = Event("t", {"text": "abc" * 100, "items": [*range(100), "x", [1, 2]], "maps": [{"k": n} for n in range(50)]})
 WANTED = Filter.parse("text LIKE '%z%'")
@@ -23,16 +21,18 @@ FILTERS = [
 ]  # fmt: skip
 
 
-def settled(matcher: Matcher[int], event: Event) -> int:
-    """Find all answers about an event ahead; how many there are."""
+def matched_ahead(matcher: Matcher[int], event: Event) -> tuple[list[int], int]:
+    """Match an event of which all answers are found ahead; what matches, and how many answers there were."""
     foresight, count = Foresight(), 0
     while questions := foresight.questions(lambda: matcher.match(event)):
         count += len(questions)
         other = threading.Thread(target=foresight.settle, args=(questions,))
         other.start()
         other.join()
-    foresight.keep()
-    return count
+    found = matcher.match(event)
+    foresight.forget()
+    assert not ahead._answers
+    return list(found), count
 
 
 @given(cases(trees=6, events=3))
@@ -41,18 +41,16 @@ def test_what_matches_is_the_same(case: Case) -> None:
     for number, wanted in enumerate(case.filters):
         matcher.add(number, wanted)
     for event in case.events:
-        expected = matcher.match(event)
-        settled(matcher, event)
-        assert matcher.match(event) == expected
+        assert matched_ahead(matcher, event)[0] == list(matcher.match(event))
 
 
 def test_long_values_are_asked_about_ahead() -> None:
     matcher: Matcher[int] = Matcher()
     for number, text in enumerate(FILTERS):
         matcher.add(number, Filter.parse(text))
-    expected = matcher.match(LONG)
-    assert settled(matcher, LONG) >= 8
-    assert matcher.match(LONG) == expected
+    expected = list(matcher.match(LONG))
+    found, count = matched_ahead(matcher, LONG)
+    assert found == expected and count >= 8
 
 
 def test_to_ask_what_the_questions_are_answers_nobody_else() -> None:
@@ -69,15 +67,6 @@ def test_to_ask_what_the_questions_are_answers_nobody_else() -> None:
     assert answers == [False] and not wanted.matches(LONG)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_known() -> Iterator[None]:
-    for _ in range(KEPT):
-        Foresight().keep()
-    yield
-    for _ in range(KEPT):
-        Foresight().keep()
-
-
 def test_a_piece_of_the_questions_is_settled_at_a_time() -> None:
     foresight = Foresight()
     filters = [Filter.parse(text) for text in FILTERS[:4]]
@@ -88,22 +77,29 @@ def test_a_piece_of_the_questions_is_settled_at_a_time() -> None:
     foresight.forget()
 
 
-def test_answers_are_forgotten_when_others_are_kept() -> None:
-    foresight = settled_about(WANTED)
-    foresight.keep()
-    assert ahead._answers
-    for _ in range(KEPT):
-        Foresight().keep()
-    assert not ahead._answers
-
-
-def test_answers_last_while_others_are_looked_for() -> None:
-    foresight = settled_about(WANTED)
-    for _ in range(2 * KEPT):
-        Foresight().keep()
+def test_answers_last_until_they_are_forgotten_and_hold_nothing_then() -> None:
+    foresight = Foresight()
+    foresight.settle(foresight.questions(lambda: WANTED.matches(LONG)))
     assert not foresight.questions(lambda: WANTED.matches(LONG))
     foresight.forget()
     assert foresight.questions(lambda: WANTED.matches(LONG))
+    assert not ahead._answers and not foresight._questions
+
+
+def test_questions_that_are_forgotten_while_they_are_settled_are_left_at_the_next_one() -> None:
+    foresight, asked = Foresight(), []
+
+    class Forgetting:
+        """A set of values that is forgotten while it is asked."""
+
+        def contains(self, value: object) -> bool:
+            asked.append(value)
+            foresight.forget()
+            return True
+
+    subject = Forgetting()
+    assert not foresight.settle([OpenQuestion(subject, "1"), OpenQuestion(subject, "2")])
+    assert asked == ["1"] and not ahead._answers
 
 
 def test_what_is_found_after_it_was_forgotten_leaves_nothing_behind() -> None:
@@ -112,9 +108,3 @@ def test_what_is_found_after_it_was_forgotten_leaves_nothing_behind() -> None:
     foresight.forget()
     foresight.settle(questions)
     assert not ahead._answers
-
-
-def settled_about(wanted: Filter) -> Foresight:
-    foresight = Foresight()
-    foresight.settle(foresight.questions(lambda: wanted.matches(LONG)))
-    return foresight

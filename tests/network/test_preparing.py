@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from network.test_brokers import talk
 from network.worlds import broker, client, until
 from vestnik import Event, LocalBus
-from vestnik.server import preparing, presence
+from vestnik.model import ahead
+from vestnik.server import host, preparing, presence
+from vestnik.server.host import BrokerHost
 from vestnik.server.presence import Presence
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION, frame
-from vestnik.wire.messages import Goodbye, Hello
+from vestnik.wire.messages import Goodbye, Hello, Publish
 
 HEAVY = {"text": "ab" * 500, "items": list(range(100))}
 FILTERS = ["text LIKE '%b_b%'", "text LIKE '%z%'", "ANY items > 5", "n >= 0"]
@@ -120,3 +124,126 @@ async def test_a_neighbour_whose_events_are_matched_ahead_is_not_taken_for_gone(
         assert not b.missing
         go_on.set()
         assert (await wanted.get(timeout=5)).event.id == "1"
+
+
+class Held:
+    """Keeps events from being matched ahead until `go_on`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun: list[asyncio.Event] = []
+        self.dropped = 0
+        self._settled: Callable[..., Any] = preparing._settled
+        monkeypatch.setattr(preparing, "_settled", self._settled_later)
+
+    def go_on(self) -> None:
+        for one in self.begun:
+            one.set()
+
+    async def _settled_later(self, *given: object) -> None:
+        self.begun.append(asyncio.Event())
+        try:
+            await self.begun[-1].wait()
+        except asyncio.CancelledError:
+            self.dropped += 1
+            raise
+        await self._settled(*given)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Held:
+    return Held(monkeypatch)
+
+
+@pytest.fixture
+def small_room(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Room for one event of many values; returned are the sizes of those that waited as bytes."""
+    waited: list[int] = []
+    unpacked = preparing._unpacked
+
+    def noted(packed: bytes) -> tuple[Event, ...]:
+        waited.append(len(packed))
+        return unpacked(packed)
+
+    monkeypatch.setattr(preparing, "MANY_VALUES", 50)
+    monkeypatch.setattr(host, "MOST_BYTES_AHEAD", 1)
+    monkeypatch.setattr(preparing, "_unpacked", noted)
+    return waited
+
+
+async def test_work_for_a_connection_that_has_gone_is_dropped(held: Held, small_room: list[int]) -> None:
+    async with broker() as b, client(b, "s") as s, client(b, "p") as p:
+        wanted = await s.subscribe("text LIKE '%a_a%'")
+        publishing = asyncio.create_task(p.publish(Event("t", HEAVY, id="1")))
+        await until(lambda: len(held.begun) == 1)
+        await talk(b.address, frame(Hello(VERSION, "p")) + frame(Goodbye("", "")))  # takes the place of p
+        await until(lambda: held.dropped == 1)
+        assert not ahead._answers
+        publishing.cancel()
+        await p.close()
+        async with client(b, "q") as q:
+            publishing = asyncio.create_task(q.publish(Event("t", HEAVY, id="2")))
+            await until(lambda: len(held.begun) == 2)  # there is room again
+            held.go_on()
+            async with asyncio.timeout(20):
+                await publishing
+        assert (await wanted.get(timeout=5)).event.id == "2"
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_nothing_is_kept_of_an_event_once_it_is_routed(durable: bool) -> None:
+    async with broker() as b, client(b, "p") as p, client(b, "s") as s:
+        wanted = await s.subscribe("text LIKE '%a_a%'")
+        await p.publish(Event("t", HEAVY), durable=durable)
+        await wanted.get(timeout=5)
+        await until(lambda: not ahead._answers)
+
+
+async def test_events_of_many_values_wait_as_bytes_while_there_is_no_room(held: Held, small_room: list[int]) -> None:
+    async with broker() as b, client(b, "s") as s, client(b, "p") as p, client(b, "q") as q, client(b, "r") as r:
+        wanted = await s.subscribe("text LIKE '%a_a%' OR short = 1")
+        first = asyncio.create_task(p.publish(Event("t", HEAVY, id="first")))
+        await until(lambda: len(held.begun) == 1)
+        second = asyncio.create_task(q.publish(Event("t", HEAVY, id="second")))
+        text = asyncio.create_task(r.publish(Event("t", {"text": "ab" * 5000}, id="text")))
+        await until(lambda: len(held.begun) == 2)  # the text, which takes no more memory than its bytes
+        async with client(b, "x") as x:
+            await x.publish(Event("t", {"short": 1, "items": list(range(100))}, id="easy"))
+        assert (await wanted.get(timeout=5)).event.id == "easy"
+        assert len(held.begun) == 2 and not small_room
+        held.go_on()
+        async with asyncio.timeout(20):
+            await asyncio.gather(first, text)
+        await until(lambda: len(held.begun) == 3)
+        held.go_on()
+        async with asyncio.timeout(20):
+            await second
+        got = [(await wanted.get(timeout=5)).event for _ in range(3)]
+        assert {event.id for event in got} == {"first", "second", "text"}
+        assert [event.data for event in got if event.id == "second"] == [HEAVY]
+        assert len(small_room) == 1
+        await until(lambda: not ahead._answers)
+
+
+async def test_a_message_that_cannot_be_handled_after_it_was_prepared_ends_its_connection_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard, told = BrokerHost._heard, list[dict[str, Any]]()
+
+    def fail(of: BrokerHost, end: End, guest: Any, message: Any) -> None:
+        if guest.name == "p" and isinstance(message, Publish):
+            raise RuntimeError("once")
+        heard(of, end, guest, message)
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    async with broker() as b, client(b, "s") as s, client(b, "p") as p, client(b, "q") as q:
+        wanted = await s.subscribe("text LIKE '%a_a%'")
+        with monkeypatch.context() as patch:
+            patch.setattr(BrokerHost, "_heard", fail)
+            publishing = asyncio.create_task(p.publish(Event("t", HEAVY, id="1")))
+            await until(lambda: bool(told))
+        assert not ahead._answers
+        async with asyncio.timeout(20):
+            await publishing  # on a new connection
+            await q.publish(Event("t", HEAVY, id="2"))
+        assert {(await wanted.get(timeout=5)).event.id for _ in range(2)} == {"1", "2"}
+    assert [str(one["exception"]) for one in told] == ["once"]

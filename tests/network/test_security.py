@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import socket
 import ssl
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -428,6 +431,58 @@ async def test_half_a_handshake_is_not_waited_for(
         async with asyncio.timeout(20):
             assert await reader.read() == b""
         writer.close()
+
+
+def hang_up(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_WR)
+
+
+def speak_something_else(connection: socket.socket) -> None:
+    connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+
+
+def trust_nobody(connection: socket.socket) -> None:
+    with pytest.raises(ssl.SSLError):
+        ssl.create_default_context().wrap_socket(connection, server_hostname="127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("do", "reason"),
+    [(speak_something_else, r"(?i)http.request"), (trust_nobody, r"(?i)unknown.ca"), (hang_up, "")],
+)
+async def test_a_connection_that_does_not_agree_on_tls_is_logged(
+    do: Callable[[socket.socket], None],
+    reason: str,
+    authority: Authority,
+    access: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "vestnik")
+    event = "connection.refused" if reason else "connection.closed"
+    async with secure_broker("b1", authority, access) as b:
+        with socket.create_connection(read_address(b.address), timeout=20) as connection:
+            host, port = connection.getsockname()
+            await asyncio.to_thread(do, connection)
+            await until(lambda: bool(logged(caplog, event)))
+    (told,) = logged(caplog, event)
+    assert f"'peer': '{host}:{port}'" in told and re.search(reason, told)
+    assert ("'code': 'tls'" in told) == bool(reason)
+
+
+async def test_a_handshake_that_gives_way_or_takes_too_long_is_logged(
+    authority: Authority, access: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vestnik.transport.listening.HANDSHAKE_WITHIN", 0.5)
+    async with secure_broker("b1", authority, access, limits=Limits(strangers=1)) as b:
+        with (
+            socket.create_connection(read_address(b.address), timeout=20) as first,
+            socket.create_connection(read_address(b.address), timeout=20) as second,
+        ):
+            peers = [first.getsockname()[1], second.getsockname()[1]]
+            await until(lambda: len(logged(caplog, "connection.refused")) == 2)
+    busy, late = logged(caplog, "connection.refused")
+    assert "'code': 'busy'" in busy and f":{peers[0]}'" in busy and "have not agreed on TLS" in busy
+    assert "'code': 'tls'" in late and f":{peers[1]}'" in late and "longer than 0.5 seconds" in late
 
 
 async def test_a_certificate_is_renewed_while_a_broker_runs(authority: Authority, access: Path) -> None:

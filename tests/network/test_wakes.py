@@ -46,6 +46,7 @@ class Nowhere:
     def send(self, to: str, message: Message) -> None: ...
 
     def part(self, neighbour: str, reason: str) -> None: ...
+    def go_on(self, node: str) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -54,6 +55,7 @@ class Asking:
     """A core that notes when it is told the time, and first asks to be woken at some times."""
 
     name = "b"
+    router = None
 
     def __init__(self, timers: Timers, *times: float) -> None:
         self._timers = timers

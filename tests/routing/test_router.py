@@ -21,7 +21,7 @@ from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter, Router
-from vestnik.wire.messages import AdminA, Interest, NodeId
+from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
 STRATEGIES = ["flooding", "simple", "identity", "covering", "merging"]
 STRATEGIES += [f"hierarchical {name}" for name in STRATEGIES]
@@ -127,10 +127,10 @@ def test_links_come_and_go(case: Case, data: st.DataObject) -> None:
     check(name, network)
 
 
-@pytest.mark.parametrize("kind", [Router, AdvertisingRouter])
-def test_what_a_link_that_comes_up_costs_is_bounded(kind: type[Router], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All entries of a table are compared then, and share their steps."""
-    spent: list[float] = []
+@pytest.fixture
+def spent(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The steps that each operation on a table has spent, as a part of those it may spend."""
+    found: list[float] = []
 
     @contextmanager
     def counted(allowed: int) -> Iterator[None]:
@@ -139,17 +139,47 @@ def test_what_a_link_that_comes_up_costs_is_bounded(kind: type[Router], monkeypa
             budget = work._shared.get()
             yield
         if before is None and budget is not None:
-            spent.append((budget.allowed - budget.left) / budget.allowed)
+            found.append((budget.allowed - budget.left) / budget.allowed)
 
     for module in (propagation, router_module):
         monkeypatch.setattr(module, "together", counted)
+    return found
+
+
+def patterns(rng: random.Random, count: int) -> Filter:
+    """A filter that takes long to compare with others of its kind."""
+    each = [f"(x LIKE '%{rng.randrange(999)}%{rng.randrange(99)}_{n}%' AND y > {n})" for n in range(count)]
+    return Filter.parse(" OR ".join(each))
+
+
+@pytest.mark.parametrize("kind", [Router, AdvertisingRouter])
+def test_what_a_link_that_comes_up_costs_is_bounded(kind: type[Router], spent: list[float]) -> None:
+    """All entries of a table are compared then, and share their steps."""
     rng = random.Random(3)
     router = kind(make_strategy("merging"), Leases())
     for number in range(25):
-        text = " OR ".join(f"(x LIKE '%{rng.randrange(99)}%{rng.randrange(99)}_{n}%' AND y > {n})" for n in range(8))
-        router.subscribe(Source("c", str(number)), Filter.parse(text), 1e9)
+        router.subscribe(Source("c", str(number)), patterns(rng, 8), 1e9)
     spent.clear()
     router.connect("n")
     router.take("n", AdminA((Interest(Filter.all()),)), 0.0)
     assert list(router.flush(0.0))
     assert 0 < max(spent) < 2 + work.RESERVE
+
+
+@pytest.mark.parametrize("strategy", ["covering", "merging"])
+def test_what_the_end_of_a_filter_that_covers_many_costs_is_bounded(strategy: str, spent: list[float]) -> None:
+    """All that it has covered is compared then."""
+    rng = random.Random(3)
+    router = Router(make_strategy(strategy), Leases())
+    router.connect("n")
+    wide, wanted = Filter.parse("x >= '' AND y > -1"), [patterns(rng, 4) for _ in range(150)]
+    for number, one in enumerate([wide, *wanted]):
+        router.subscribe(Source("c", str(number)), one, 1e9)
+    list(router.flush(0.0))
+    spent.clear()
+    router.unsubscribe(Source("c", "0"), wide)
+    (_, told), *_ = router.flush(0.0)
+    assert len(spent) == 1 and 0 < spent[0] < 2 + work.RESERVE
+    assert isinstance(told, AdminS)
+    for example in filter(None, [one.example() for one in wanted]):
+        assert any(one.filter.matches(example) for one in told.add)

@@ -7,22 +7,19 @@ finds the answers here.
     foresight = Foresight()
     while questions := foresight.questions(lambda: matcher.match(event)):
         foresight.settle(questions)  # on another thread
-    foresight.keep()
     matcher.match(event)
+    foresight.forget()
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any, Final, NamedTuple, Protocol
 
 SHORT: Final = 16
 """Length of a string or list up to which computing the answer is faster than looking it up."""
-KEPT: Final = 16
-"""Number of foresights whose answers are kept. If later ones displace an earlier one, its answers were cheap."""
 
 
 class Holder(Protocol):
@@ -31,15 +28,14 @@ class Holder(Protocol):
     def contains(self, value: Any) -> bool: ...
 
 
-class Question(NamedTuple):
+class OpenQuestion(NamedTuple):
     subject: Holder
     value: Any
 
 
-_answers: dict[tuple[int, int], tuple[Question, bool]] = {}  # by the identities of what the question keeps alive
-_asked: list[Question] | None = None  # while somebody asks which questions there are
+_answers: dict[tuple[int, int], tuple[OpenQuestion, bool]] = {}  # by the identities of what the question keeps alive
+_asked: list[OpenQuestion] | None = None  # while somebody asks which questions there are
 _asking = 0  # the thread that does
-_kept: deque[Foresight] = deque()
 
 
 def known(subject: Holder, value: Any) -> bool | None:
@@ -51,18 +47,18 @@ def known(subject: Holder, value: Any) -> bool | None:
         return found[1]
     if _asked is None or get_ident() != _asking:
         return None
-    _asked.append(Question(subject, value))
+    _asked.append(OpenQuestion(subject, value))
     return True
 
 
 class Foresight:
-    """The precomputed answers for one message. They last until `forget`, or until KEPT later ones are kept."""
+    """The precomputed answers for one message. They, and the values they are about, stay in memory until `forget`."""
 
     def __init__(self) -> None:
-        self._questions: list[Question] = []
+        self._questions: list[OpenQuestion] = []
         self._is_forgotten = False
 
-    def questions(self, ask: Callable[[], object]) -> list[Question]:
+    def questions(self, ask: Callable[[], object]) -> list[OpenQuestion]:
         """Run `ask` and return the open questions that it met; repeat until there are none."""
         global _asked, _asking
         _asked, _asking = [], get_ident()
@@ -72,8 +68,11 @@ class Foresight:
         finally:
             _asked = None
 
-    def settle(self, questions: Sequence[Question], within: float = float("inf")) -> Sequence[Question]:
-        """Answer questions for `within` seconds, at least one, and return the rest. Any thread may call this."""
+    def settle(self, questions: Sequence[OpenQuestion], within: float = float("inf")) -> Sequence[OpenQuestion]:
+        """Answer questions for `within` seconds, at least one, and return the rest.
+
+        Any thread may call this; after `forget` it stops at the next question.
+        """
         until = time.perf_counter() + within
         for place, question in enumerate(questions):
             if place and time.perf_counter() > until:
@@ -82,19 +81,16 @@ class Foresight:
             _answers[_key(question)] = question, question.subject.contains(question.value)
             if self._is_forgotten:  # by another thread, maybe before this answer was there
                 _answers.pop(_key(question), None)
+                break
         return ()
 
-    def keep(self) -> None:
-        """Keep the answers for the code that needs them next; forget those that were kept first."""
-        _kept.append(self)
-        while len(_kept) > KEPT:
-            _kept.popleft().forget()
-
     def forget(self) -> None:
+        """Drop the answers and the values they are about; `settle` stops on whatever thread it runs."""
         self._is_forgotten = True
         for question in self._questions:
             _answers.pop(_key(question), None)
+        self._questions = []
 
 
-def _key(question: Question) -> tuple[int, int]:
+def _key(question: OpenQuestion) -> tuple[int, int]:
     return id(question.subject), id(question.value)

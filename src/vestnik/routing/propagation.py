@@ -59,6 +59,7 @@ class Propagation:
         self._strategy = strategy
         self._leases = leases
         self._sources: dict[Entry, dict[Source, float]] = {}  # with the time at which each gives the entry up
+        self.held = 0  # how many sources hold an entry, over all entries
         self._nodes: dict[Entry, dict[NodeId, int]] = {}  # how many of them are at each node
         self._reductions: dict[NodeId, Reduction] = {}
         self._told: dict[NodeId, dict[Entry, float]] = {}  # with the time until which the neighbour believes it
@@ -142,6 +143,7 @@ class Propagation:
         sources[source] = expiry
         if known:
             return False
+        self.held += 1
         nodes = self._nodes.setdefault(entry, {})
         nodes[source.node] = nodes.get(source.node, 0) + 1
         if nodes[source.node] > 1:
@@ -161,6 +163,7 @@ class Propagation:
         if source not in sources:
             return False
         del sources[source]
+        self.held -= 1
         nodes = self._nodes[entry]
         nodes[source.node] -= 1
         if nodes[source.node]:

@@ -87,6 +87,10 @@ class Router:
         """How many tests on values there are that an event of a client, or of a neighbour, may have to pass."""
         return self.subscriptions.tests
 
+    def load(self, client: NodeId) -> int:
+        """How many steps it may take to route an event of a client: tests on values, and subscriptions that want it."""
+        return self.tests(client) + self.subscriptions.held
+
     def take(self, sender: NodeId, message: AdminS | AdminA, now: float) -> None:
         """A neighbour tells what changed. Additions come first, so that nothing is missed in between."""
         if isinstance(message, AdminS):

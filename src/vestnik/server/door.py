@@ -148,6 +148,17 @@ class Door:
         return replace(message, replay=replace(replay, most=min(replay.most or most, most)))
 
 
+def unlike_lease(own: float, hello: Hello) -> Denied | None:
+    """Return why a broker with another lease is no neighbour: with the shorter one, entries expire before a renewal.
+
+    A broker of an earlier release does not say its lease, and is let in.
+    """
+    if hello.lease in (0.0, own):
+        return None
+    both = f"this broker has a lease of {own:g} seconds, {hello.name} one of {hello.lease:g}"
+    return Denied("lease", f"{both}; give all linked brokers the same --lease")
+
+
 def _changed_too_early(before: Subscription, message: Subscribe, rights: Rights) -> str:
     """Why a subscription cannot be changed: what it is still to get of the past would be that of another filter."""
     if not (before.awaits_past and before.goes_on_with(message)):

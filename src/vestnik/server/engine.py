@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, Protocol
 
 from vestnik.broker.chronicle import Chronicle
@@ -33,11 +34,13 @@ from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.logs import emit
 from vestnik.model.times import FOREVER
+from vestnik.server.backlog import Events
 from vestnik.server.desk import Desk
+from vestnik.server.dispatch import Dispatch
 from vestnik.server.store import WhenStored
 from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
-from vestnik.wire.messages import Message, NodeId, Recall, Recalled
+from vestnik.wire.messages import Forward, Message, NodeId, Recall, Recalled
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -77,6 +80,9 @@ class Connections(Protocol):
     def part(self, neighbour: NodeId, reason: str) -> None:
         """End a link that closes a cycle."""
 
+    def go_on(self, node: NodeId) -> None:
+        """Take more from a client or a neighbour that had to wait until its events were routed."""
+
     def flush(self) -> None: ...
 
 
@@ -93,7 +99,7 @@ class Engine:
         trace: TraceFile | None = None,
     ) -> None:
         self._core = core
-        self._failure = ""  # the last reason why something could not be stored
+        self.failure = ""  # the last reason why something could not be stored
         self._store = store
         self._chronicle = chronicle
         self._desk = desk
@@ -101,6 +107,7 @@ class Engine:
         self._trace = trace
         self._recorder = Recorder(core)
         self._loop = asyncio.get_running_loop()
+        self.dispatch = Dispatch(core.router, self._route, connections.go_on)
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
         self._wakes = Wakes()
@@ -112,6 +119,7 @@ class Engine:
         self.take(Tick(self._store.position), self._core.name)
 
     def close(self) -> None:
+        self.dispatch.close()
         if self._alarm is not None:
             self._alarm.cancel()
         for task in self._tasks:
@@ -151,9 +159,12 @@ class Engine:
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Append():
-                self._store.append(effect, self._stored)
+                self.dispatch.took(effect.client, len(effect.events))
+                self._store.append(effect, partial(self._stored, self._store.position))
             case Read():
-                self._store.recall(effect.recall, lambda found: self.do(Past(effect, found)))
+                self._store.recall(
+                    effect.recall, lambda found: self.dispatch.after(partial(self.do, Past(effect, found)))
+                )
             case Look():
                 self._store.review(effect, self.do)
             case Consult() if effect not in self._consulting:  # who waits for an answer asks again
@@ -172,11 +183,20 @@ class Engine:
         self.take(message, self._core.name)
         self._connections.flush()
 
-    def _stored(self, what: Append, failure: str, unknown: bool = False, /) -> None:
-        if failure and failure != self._failure:
+    def _route(self, message: Events, sender: NodeId) -> None:
+        self.take(message, sender if isinstance(message, Forward) else self._core.name)
+        self._connections.flush()
+
+    def _stored(self, position: int, what: Append, failure: str, unknown: bool = False, /) -> None:
+        """Go on with what was stored behind a position, or could not be."""
+        if failure and failure != self.failure:
             emit(LOG, logging.ERROR, "store.failed", "publications are refused: they cannot be stored", reason=failure)
-        self._failure = failure
-        self.do(NotAppended(what, failure, unknown) if failure else Appended(what))
+        self.failure = failure
+        if failure:
+            self.dispatch.dropped(what.client, len(what.events))
+            self.do(NotAppended(what, failure, unknown))
+        else:
+            self.dispatch.route(Appended(what), what.client, position)
 
     async def _consult(self, what: Consult) -> None:
         try:
@@ -210,6 +230,6 @@ class Engine:
         self._alarm, self._alarm_at = None, FOREVER
         self._wakes.drop_until(time.time())
         try:
-            self.do(Tick(self._store.position))
+            self.do(Tick(self.dispatch.position(self._store.position)))
         finally:
             self._set_alarm(min(self._wakes.next, time.time() + LATEST_TICK))

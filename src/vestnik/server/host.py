@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Coroutine, Iterable, Set
+from collections.abc import Callable, Coroutine, Iterable, Set
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -23,15 +23,17 @@ from vestnik.broker.effects import (
 )
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, StoredEvents, nothing
-from vestnik.server.door import Denied, Door, Guest
+from vestnik.server.door import Denied, Door, Guest, unlike_lease
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
 from vestnik.server.notices import ANSWERS, Notices
 from vestnik.server.pacing import Pacing
-from vestnik.server.preparing import preparation_of
+from vestnik.server.parts import Batches
+from vestnik.server.preparing import MOST_BYTES_AHEAD, Prepared, preparation_of
 from vestnik.server.presence import Presence
+from vestnik.server.room import Room
 from vestnik.server.tracing import TraceFile
-from vestnik.transport.ends import CLOSED, End
+from vestnik.transport.ends import CLOSED, UNHANDLED, End
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.frames import VERSION
 from vestnik.wire.messages import (
@@ -52,7 +54,9 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Reach,
+    Refused,
     Review,
+    Stored,
     Subscribe,
     Took,
     Unadvertise,
@@ -114,7 +118,9 @@ class BrokerHost:
         self._presence = Presence(
             self._loop, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
         )
-        self._preparing: dict[End, asyncio.Task[None]] = {}
+        self._preparing: dict[End, asyncio.Task[Prepared]] = {}
+        self._room = Room(MOST_BYTES_AHEAD)
+        self._batches = Batches()
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
         self.engine.start()
@@ -148,15 +154,27 @@ class BrokerHost:
 
     def send(self, to: NodeId, message: Message) -> None:
         end = self._ends.get(to)
-        if end is not None:
-            end.send(message)
-            self._touched[end] = None
-            if type(message) in ANSWERS:
-                self._notices.answered(to, message)
+        if end is None:
+            return
+        if isinstance(message, Stored | Refused):
+            answer = self._batches.answered(to, message)
+            if answer is None:
+                return
+            message = answer
+        end.send(message)
+        self._touched[end] = None
+        if type(message) in ANSWERS:
+            self._notices.answered(to, message)
 
     def part(self, neighbour: NodeId, reason: str) -> None:
         if neighbour in self._ends:
             self._refuse(self._ends[neighbour], "cycle", reason)
+
+    def go_on(self, node: NodeId) -> None:
+        end = self._ends.get(node)
+        if end is not None:
+            self._take_turn(end, self._guests[end])
+            self.flush()
 
     def flush(self) -> None:
         """Let out what was sent; while messages are received, that waits for what the others cause."""
@@ -201,7 +219,8 @@ class BrokerHost:
             return Parting("", CLOSED)  # it was over before this broker could say anything
         over: asyncio.Future[Parting] = self._loop.create_future()
         self._greeted[end] = over
-        end.send(Hello(VERSION, self.name, True, "", self._routing, tuple(self.core.surroundings.all()), self._life))
+        brokers, lease = tuple(self.core.surroundings.all()), self.core.router.leases.length
+        end.send(Hello(VERSION, self.name, True, "", self._routing, brokers, self._life, lease))
         end.flush()
         try:
             return await over
@@ -216,11 +235,11 @@ class BrokerHost:
             for message in messages:
                 guest = self._guests.get(end)
                 if guest is not None:
-                    preparation = preparation_of(message, guest, end.size, self.core.router)
+                    preparation = preparation_of(message, guest, end.size, self.core.router, self._room)
                     if preparation is None:
                         self._heard(end, guest, message)
                     else:
-                        self._prepare(end, guest, message, preparation)
+                        self._prepare(end, guest, preparation)
                 elif self._presence.is_stranger(end):
                     self._introduced(end, message)
         finally:
@@ -230,6 +249,7 @@ class BrokerHost:
     def closed(self, end: End, reason: str, code: str = "") -> None:
         self._congested.discard(end)
         self._pacing.closed(end)
+        self._batches.left(end)
         if end in self._preparing:
             self._preparing.pop(end).cancel()
         guest = self._guests.pop(end, None)
@@ -244,7 +264,12 @@ class BrokerHost:
             greeted.set_result(Parting(code, reason))
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
-            self.engine.do(LinkDown(guest.name) if guest.is_broker else Gone(guest.name))
+            if guest.is_broker:
+                self.engine.dispatch.link_down(guest.name)
+                self.engine.do(LinkDown(guest.name))
+            else:
+                self.engine.dispatch.left(guest.name)
+                self.engine.do(Gone(guest.name))
 
     def full(self, end: End) -> None:
         guest = self._guests.get(end)
@@ -265,23 +290,37 @@ class BrokerHost:
             self._pacing.drained(end)
             self.engine.do(Drained(guest.name))
 
-    def _prepare(self, end: End, guest: Guest, message: Message, preparation: Coroutine[Any, Any, None]) -> None:
+    def _prepare(self, end: End, guest: Guest, preparation: Coroutine[Any, Any, Prepared]) -> None:
         """Handle a message once it is prepared; what the same end sends next comes after it."""
         self._pacing.preparing(end)
         task = self._preparing[end] = self._loop.create_task(preparation)
-        task.add_done_callback(partial(self._prepared, end, guest, message))
+        task.add_done_callback(partial(self._prepared, end, guest))
 
-    def _prepared(self, end: End, guest: Guest, message: Message, done: asyncio.Task[None]) -> None:
+    def _prepared(self, end: End, guest: Guest, done: asyncio.Task[Prepared]) -> None:
         if self._preparing.get(end) is done:
             del self._preparing[end]
-        if done.cancelled() or self._guests.get(end) is not guest:
+        if done.cancelled():
             return
         try:
-            self._heard(end, guest, message)
-            self.flush()
-            done.result()
-        finally:
-            self._pacing.prepared(end)
+            message, release = done.result()
+            try:
+                if self._guests.get(end) is guest:
+                    self._heard(end, guest, message)
+                    self.flush()
+            finally:
+                self._when_routed(end, guest, release)
+        except BaseException:
+            end.close()
+            self.closed(end, UNHANDLED)
+            raise
+
+    def _when_routed(self, end: End, guest: Guest, release: Callable[[], None]) -> None:
+        """Free what was kept for a message, and read on, when all its events are routed."""
+        if self._batches.is_open(end) or not self.engine.dispatch.is_idle(guest.name):
+            self.engine.dispatch.when_idle(guest.name, partial(self._when_routed, end, guest, release))
+            return
+        release()
+        self._pacing.prepared(end)
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         kind = type(message)
@@ -290,7 +329,18 @@ class BrokerHost:
                 self._pacing.published(guest.name, end, len(message.events))
             elif isinstance(message, Ask):
                 self._notices.asked(guest.name, message)
-            self.engine.take(self._door.permitted(message, guest, self.core), guest.name)
+            permitted = self._door.permitted(message, guest, self.core)
+            if not isinstance(permitted, Publish):
+                self.engine.take(permitted, guest.name)
+                return
+            if len(permitted.events) <= self.engine.dispatch.room(guest.name):
+                self.engine.take(permitted, guest.name)
+            else:
+                self._batches.begin(guest.name, end, permitted)
+            self._take_turn(end, guest)
+        elif isinstance(message, Forward) and guest.is_broker:
+            self.engine.dispatch.route(message, guest.name)
+            self._take_turn(end, guest)
         elif kind in BY_BROKERS and guest.is_broker:
             self.engine.take(message, guest.name)
         elif kind is Ping:
@@ -301,6 +351,16 @@ class BrokerHost:
             self.closed(end, message.reason, message.code)
         elif kind is not Pong:
             self._refuse(end, "role", f"{kind.__name__} is not for {guest.name} to say")
+
+    def _take_turn(self, end: End, guest: Guest) -> None:
+        """Take as much of a batch as there is room for. Without room, read nothing more from this end."""
+        dispatch = self.engine.dispatch
+        while self._batches.is_open(end) and (room := dispatch.room(guest.name)) > 0:
+            self.engine.take(self._batches.take(end, room), guest.name)
+        if dispatch.is_behind(guest.name) if guest.is_broker else dispatch.room(guest.name) <= 0:
+            self._pacing.behind(end)
+        else:
+            self._pacing.caught_up(end)
 
     # --- who comes in ---
 
@@ -378,6 +438,8 @@ class BrokerHost:
             return Denied("name", f"{guest.name} is connected already")
         if guest.is_broker and hello.routing not in ("", self._routing):
             return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing}")
+        if guest.is_broker and (unlike := unlike_lease(self.core.router.leases.length, hello)):
+            return unlike
         twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
         if twice:
             return Denied("cycle", f"it would close a cycle, and brokers form a tree: {self._known_by(hello, twice)}")

@@ -20,7 +20,9 @@ AT_ONCE: Final = 1.0
 """Seconds before which a connection that ends has hardly begun."""
 SLOWEST_RETRY: Final = 5.0
 """Seconds between two attempts to join a neighbour, at most."""
-FINAL: Final = frozenset({"version", "name", "connected", "routing", "cycle", "role", "frame", "rights", FOREIGN})
+FINAL: Final = frozenset(
+    {"version", "name", "connected", "routing", "lease", "cycle", "role", "frame", "rights", FOREIGN}
+)
 """Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 

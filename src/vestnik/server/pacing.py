@@ -29,7 +29,8 @@ class Pace:
 class Pacing:
     """Decides whether connections are read from.
 
-    They are not while they are ahead, while they do not read themselves, and while a message of theirs is prepared.
+    They are not while they are ahead, while they do not read themselves, and while a message of theirs is prepared or
+    events of theirs wait to be routed.
 
     `resumed` is called when one is not ahead any more: until then it could not be heard.
     """
@@ -43,10 +44,11 @@ class Pacing:
         self._ahead: dict[End, asyncio.TimerHandle] = {}
         self._full: set[End] = set()
         self._preparing: set[End] = set()
+        self._behind: set[End] = set()
 
     def is_unheard(self, end: End) -> bool:
         """Return whether this broker does not read from this end at the moment."""
-        return end in self._ahead or end in self._preparing or end.is_behind
+        return end in self._ahead or end in self._preparing or end in self._behind or end.is_behind
 
     def published(self, client: NodeId, end: End, events: int) -> None:
         if self._rate is None:
@@ -57,7 +59,7 @@ class Pacing:
         wait = pace.take(events, self._loop.time())
         if wait > 0:
             self._cancel(end)
-            self._ahead[end] = self._loop.call_later(wait, self._caught_up, end)
+            self._ahead[end] = self._loop.call_later(wait, self._may_go_on, end)
             end.pause()
 
     def full(self, end: End) -> None:
@@ -79,22 +81,34 @@ class Pacing:
         self._resumed(end)
         self._go_on(end)
 
+    def behind(self, end: End) -> None:
+        """Read no further messages from this end until it has `caught_up`."""
+        self._behind.add(end)
+        end.pause()
+
+    def caught_up(self, end: End) -> None:
+        if end in self._behind:
+            self._behind.discard(end)
+            self._resumed(end)
+            self._go_on(end)
+
     def closed(self, end: End) -> None:
         self._cancel(end)
         self._full.discard(end)
         self._preparing.discard(end)
+        self._behind.discard(end)
 
     def forget(self, here: Container[NodeId]) -> None:
         """Know nothing of clients that are not here any more. Whoever comes again at once goes on as it was."""
         self._paces = {client: pace for client, pace in self._paces.items() if client in here}
 
-    def _caught_up(self, end: End) -> None:
+    def _may_go_on(self, end: End) -> None:
         del self._ahead[end]
         self._resumed(end)
         self._go_on(end)
 
     def _go_on(self, end: End) -> None:
-        if end not in self._ahead and end not in self._full and end not in self._preparing:
+        if not any(end in those for those in (self._ahead, self._full, self._preparing, self._behind)):
             end.resume()
 
     def _cancel(self, end: End) -> None:

@@ -28,6 +28,8 @@ HERE: Final = "this process"
 LOOK_EVERY: Final = 0.01
 ROUTING: Final = "routing"
 """The word with which a broker refuses a neighbour that routes in another way."""
+TERMS: Final = frozenset({ROUTING, "lease"})
+"""The words with which a broker refuses a neighbour that has other terms."""
 
 
 class Uplink(NamedTuple):
@@ -41,8 +43,8 @@ class Embedded:
     """A broker called `name`. With `join` it is linked when it has started: within `timeout` seconds, or never.
 
     It takes over the lease of the broker that it joins, and how that routes; if `routing` or `advertisements` are
-    given, the other must route so. If the other comes back with another routing, this broker starts again, as one
-    without a data folder does: its clients connect again by themselves. A history outlives that.
+    given, the other must route so. If the other comes back with another routing or lease, this broker starts again,
+    as one without a data folder does: its clients connect again by themselves. A history outlives that.
     """
 
     def __init__(
@@ -132,12 +134,12 @@ class Embedded:
         return ServiceBus(reach, HERE, name=name)
 
     async def _run(self, uplink: Uplink) -> None:
-        """Run a broker that routes as the other does, and the next one when that has changed."""
+        """Run a broker by the terms of the other, and the next one when these have changed."""
         while True:
             broker = self._broker = await self._agreed(uplink)
             self._link = Join(uplink.at, uplink.dial)
             try:
-                await self._link.keep(broker.host, until={ROUTING})
+                await self._link.keep(broker.host, until=TERMS)
             finally:
                 self._broker = self._link = None
                 await broker.__aexit__()

@@ -1,0 +1,208 @@
+"""Events of those who publish much are routed in turns with those of others; nothing is lost or reordered by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attacks.protocol import Raw
+from network.worlds import PATIENCE, broker, client, quote, taken, until
+from vestnik import Event, Replay
+from vestnik.broker.effects import Append, Appended
+from vestnik.server import credit, dispatch
+from vestnik.server.backlog import Backlog, events_of
+from vestnik.server.credit import Credit
+from vestnik.server.parts import Batches
+from vestnik.transport.addresses import read_address
+from vestnik.transport.ends import End
+from vestnik.wire.frames import VERSION
+from vestnik.wire.messages import Forward, Hello, Publish, Refusal, Refused, Stored, Welcome
+
+
+def events(source: str, count: int, **terms: Any) -> tuple[Event, ...]:
+    return tuple(Event("t", source=source, id=str(number), **terms) for number in range(count))
+
+
+def appended(client: str, source: str, count: int, **terms: Any) -> Appended:
+    return Appended(Append(client, events(source, count), **terms))
+
+
+def turns(backlog: Backlog, most: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the sender that has its turn, and the events that are routed then."""
+    while backlog:
+        message, sender = backlog.take(backlog.turn(), most)
+        yield sender, [event.id for event in events_of(message)]
+
+
+def test_lanes_take_turns_and_each_keeps_its_order() -> None:
+    backlog = Backlog()
+    backlog.put(appended("a", "x", 3), "a")
+    backlog.put(appended("b", "y", 1), "b")
+    backlog.put(appended("a", "z", 1), "a")
+    assert list(turns(backlog, 2)) == [("a", ["0", "1"]), ("b", ["0"]), ("a", ["2"]), ("a", ["0"])]
+    assert not backlog.is_behind("a")
+
+
+def test_what_has_a_source_or_a_cause_in_common_keeps_its_order() -> None:
+    backlog = Backlog()
+    backlog.put(appended("a", "x", 2), "a")
+    backlog.put(appended("b", "y", 2), "b")
+    both = Event("t", source="y", id="late", causes=(("x", "1"),))
+    backlog.put(Forward((both,)), "n")
+    routed = [sender for sender, _ in turns(backlog, 1)]
+    assert routed == ["a", "a", "b", "b", "n"], "they are one lane now"
+
+
+def test_who_publishes_is_answered_with_the_last_part() -> None:
+    backlog = Backlog()
+    refusal = Refusal("r", "no")
+    backlog.put(appended("a", "x", 3, request=7, refused=(refusal,)), "a")
+    parts = [backlog.take(backlog.turn(), 2)[0] for _ in range(2)]
+    answers = [(part.what.request, part.what.refused) for part in parts if isinstance(part, Appended)]
+    assert answers == [(0, ()), (7, (refusal,))]
+
+
+def test_what_is_not_routed_is_not_reported_as_routed() -> None:
+    backlog = Backlog()
+    assert backlog.routed(50) == 50
+    backlog.put(appended("a", "x", 2), "a", 10)
+    backlog.put(appended("b", "y", 1), "b", 12)
+    assert backlog.routed(50) == 10
+    backlog.take(backlog.turn(), 1)
+    assert backlog.routed(50) == 10, "one event of the first is left"
+    backlog.take(backlog.turn(), 1)
+    backlog.take(backlog.turn(), 1)
+    assert backlog.routed(50) == 50
+
+
+def test_what_waits_for_events_comes_after_those_that_were_there_and_not_after_later_ones() -> None:
+    backlog, done = Backlog(), []
+    backlog.put(appended("a", "x", 2), "a")
+    backlog.after(lambda: done.append("found"))
+    backlog.put(appended("b", "y", 5), "b")
+    assert list(backlog.ripe()) == []
+    list(zip(range(3), turns(backlog, 1), strict=False))
+    for then in backlog.ripe():
+        then()
+    assert done == ["found"] and backlog.is_behind("b")
+
+
+def test_a_link_that_is_down_takes_its_events_with_it_and_no_others() -> None:
+    backlog = Backlog()
+    backlog.put(Forward(events("x", 2)), "n")
+    backlog.put(appended("a", "x", 1), "a")
+    backlog.drop("n")
+    assert [sender for sender, _ in turns(backlog, 9)] == ["a"]
+    backlog.drop("n")
+    assert not backlog
+
+
+def test_who_publishes_what_costs_much_has_less_on_its_way() -> None:
+    cheap, dear = Credit(), Credit()
+    for one, seconds in ((cheap, 1e-6), (dear, 1e-2)):
+        one.took(100)
+        one.routed(100, 100 * seconds)
+    assert cheap.room(0) == credit.MOST and dear.room(0) == credit.FEWEST
+    cheap.took(credit.MOST)
+    assert cheap.room(0) == 0
+    cheap.dropped(5)
+    assert cheap.room(0) == 5
+    assert Credit().room(10**9) == credit.FEWEST, "nothing is known of it, and there are many subscriptions"
+
+
+class Nowhere(End):
+    def send(self, message: Any) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
+def test_a_batch_is_answered_once_with_the_refusals_of_all_its_parts() -> None:
+    batches, end = Batches(), Nowhere()
+    first, second = Refusal("0", "no"), Refusal("4", "no")
+    batches.begin("a", end, Publish(events("x", 5), refused=(first,), request=7))
+    parts = [batches.take(end, 3), batches.take(end, 3)]
+    assert [(len(part.events), part.refused) for part in parts] == [(3, (first,)), (2, ())]
+    assert not batches.is_open(end)
+    assert batches.answered("a", Stored(parts[0].request, (first,))) is None
+    assert batches.answered("a", Stored(8)) == Stored(8), "another request"
+    assert batches.answered("a", Stored(parts[1].request, (second,))) == Stored(7, (first, second))
+
+
+def test_a_part_that_may_be_stored_makes_the_batch_so() -> None:
+    batches, end = Batches(), Nowhere()
+    batches.begin("a", end, Publish(events("x", 2), request=7))
+    parts = [batches.take(end, 1), batches.take(end, 1)]
+    assert batches.answered("a", Refused(parts[0].request, "who knows", unknown=True)) is None
+    assert batches.answered("a", Stored(parts[1].request)) == Refused(7, "who knows", unknown=True)
+
+
+def test_the_answer_to_a_part_is_nothing_to_a_client_that_has_come_again() -> None:
+    batches, end = Batches(), Nowhere()
+    batches.begin("a", end, Publish(events("x", 2), request=7))
+    part = batches.take(end, 1)
+    batches.left(end)
+    assert batches.answered("a", Stored(part.request)) is None and not batches.is_open(end)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns of one event, and room for three."""
+    for name, value in {"MOST": 3, "LEAST": 2, "FEWEST": 1, "UNKNOWN": 1, "KNOWN": 1}.items():
+        monkeypatch.setattr(credit, name, value)
+    for name, few in {"TURN": 0.0, "PART": 1, "FEWEST": 1}.items():
+        monkeypatch.setattr(dispatch, name, few)
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_batch_arrives_whole_and_in_order_however_small_its_parts(tmp_path: Path, is_stored: bool) -> None:
+    async with (
+        asyncio.timeout(PATIENCE),
+        broker("b1", data=tmp_path if is_stored else None) as b1,
+        broker("b2", join=(b1,)) as b2,
+        client(b1) as near,
+        client(b2) as far,
+    ):
+        here = await near.subscribe("type IS market.quote")
+        there = await far.subscribe("type IS market.quote", settled=True)
+        reader, writer = await asyncio.open_connection(*read_address(b1.address))
+        raw = Raw(reader, writer)
+        await raw.say(Hello(VERSION, "p"))
+        await raw.hear(Welcome)
+        batch = tuple(quote(number, id=str(number)) for number in range(50))
+        await raw.say(Publish(batch, request=1), Publish((quote(50), quote(99, id="7")), request=2), Publish(batch[:1]))
+        assert await raw.hear(Stored) == Stored(1)
+        second = await raw.hear(Stored)
+        assert isinstance(second, Stored) and [one.id for one in second.refused] == ["7"]
+        writer.close()
+        for subscription in (here, there):
+            assert await taken(subscription, 51) == list(range(51))
+
+
+@pytest.mark.usefixtures("tiny")
+async def test_a_replay_joins_events_that_wait_without_a_gap_or_a_repeat(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE), broker(data=tmp_path) as b, client(b) as p, client(b) as c:
+        publishing = asyncio.gather(*[p.publish(quote(number)) for number in range(200)])
+        subscriptions = []
+        while not publishing.done():
+            subscriptions.append(await c.subscribe("type IS market.quote", replay=Replay(all=True)))
+            await asyncio.sleep(0)
+        for subscription in subscriptions:
+            assert await taken(subscription, 200) == list(range(200))
+
+
+@pytest.mark.usefixtures("tiny")
+async def test_what_a_client_publishes_before_it_leaves_is_routed() -> None:
+    async with asyncio.timeout(PATIENCE), broker() as b, client(b) as c:
+        subscription = await c.subscribe("type IS market.quote")
+        async with client(b) as p:
+            for number in range(100):
+                await p.publish(quote(number), durable=False)
+        assert await taken(subscription, 100) == list(range(100))
+        await until(lambda: not b.host.engine.dispatch._waiting)
