@@ -142,6 +142,14 @@ def test_what_cannot_be_is_said(options: list[str], reason: str) -> None:
     assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("option", [("--origin", "https://example.org"), ("--sink", "127.0.0.1:9000")])
+def test_options_of_the_gateway_need_a_gateway(option: tuple[str, str]) -> None:
+    command = [str(VESTNIK), "serve", "--listen", "127.0.0.1:0", *option]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=20, check=False)
+    name = option[0].removeprefix("--")
+    assert done.returncode == 2 and f"{name}: is for a gateway: set http (--http HOST:PORT)" in done.stderr
+
+
 def test_a_port_that_is_in_use_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = [*COMMAND[:-1], f"127.0.0.1:{taken.getsockname()[1]}"]

@@ -44,7 +44,7 @@ async def world(
     own = Settings(name="b", data=data, advertisements=advertisements, access=access)
     async with Broker(own, listens=False) as broker:
         terms = GatewaySettings(**{"sinks": ("127.0.0.1",), **settings})
-        gateway = Gateway(lambda token: within(broker, token=token), terms)
+        gateway = Gateway(lambda token: within(broker, token=token), terms, failure=lambda: broker.host.engine.failure)
         async with (
             GatewayServer(gateway, ANYWHERE) as server,
             within(broker, token=token) as bus,

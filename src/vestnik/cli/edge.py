@@ -31,7 +31,8 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
         raise MissingExtra("serving HTTP", "web") from error
 
     def missing() -> list[str]:
-        return [f"the link to {at}" for at in broker.missing]
+        disk = [f"a disk that stores: {broker.failure}"] if broker.failure else []
+        return [*disk, *[f"the link to {at}" for at in broker.missing]]
 
     data = broker.settings.data
     hooks = None if data is None else data / HOOKS
@@ -40,6 +41,7 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
         origins=broker.settings.origin,
         sinks=broker.settings.sink,
         hooks=hooks,
+        values=limits.values,
         batch=limits.batch,
         http_connections=limits.http_connections,
         http_header_seconds=limits.http_header_seconds,
@@ -48,6 +50,7 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
         lambda token: within(broker, token=token),
         settings,
         missing=missing,
+        failure=lambda: broker.host.engine.failure,
         readings=lambda: _readings(broker),
     )
 
@@ -72,6 +75,10 @@ def _readings(broker: Broker) -> Mapping[str, tuple[float, str]]:
         "broker_clients": (seen["connected"], "Clients that are there."),
         "broker_clients_full": (seen["full"], "Clients that do not take what they are sent."),
         "broker_subscriptions": (seen["subscriptions"], "Subscriptions of its clients."),
+        "broker_store_failed": (
+            float(bool(broker.failure)),
+            "1 if its disk has failed and it stores nothing any more.",
+        ),
         "broker_entries": (seen["entries"], "Entries of the routing table."),
         "broker_events_taken_total": (seen["taken"], "Events from clients."),
         "broker_events_passed_total": (seen["passed"], "Events from neighbours."),

@@ -11,31 +11,32 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from vestnik.gateway.admission import admitted
-from vestnik.gateway.answers import HANDLERS, answer, problem
+from vestnik.gateway.answers import HANDLERS, UNAVAILABLE, answer, problem
 from vestnik.gateway.doors import Doorkeeper
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.metrics import CONTENT_TYPE, Metrics, Readings
+from vestnik.gateway.notices import Notices
 from vestnik.gateway.openapi import DESCRIPTION
 from vestnik.gateway.publishing import Publishing
 from vestnik.gateway.sessions import Connect, Sessions
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sockets import Sockets
 from vestnik.gateway.sse import EventSource
+from vestnik.gateway.turns import Turns
 from vestnik.gateway.webhooks import Webhooks
 
 Missing = Callable[[], Iterable[str]]
-"""What a broker still waits for before it is ready, in words."""
-
-_NOT_READY: Final = 503
+"""Returns, in words, each thing that a broker needs before it is ready."""
 
 
 class Gateway:
     """What clients do, over HTTP and WebSocket. Enter it to let it run, and give it to an ASGI server meanwhile.
 
-    `connect` makes a client of the broker, wherever that is. `missing` says what it waits for until it is ready, and
-    `readings` what else is measured.
+    `connect` makes a client of the broker, wherever that is. `missing` says what it waits for until it is ready,
+    `failure` why it could not store the last events, if it could not, and `readings` what else is measured.
     """
 
     def __init__(
@@ -44,16 +45,18 @@ class Gateway:
         settings: GatewaySettings | None = None,
         *,
         missing: Missing = lambda: (),
+        failure: Callable[[], str] = lambda: "",
         readings: Readings = dict,
     ) -> None:
         self.settings = settings = settings or GatewaySettings()
-        encoder, self._metrics = Encoder(), Metrics(readings)
+        encoder, turns, self._metrics = Encoder(), Turns(settings), Metrics(readings)
         self._missing = missing
+        self.notices = Notices()
         self._sessions = Sessions(connect, settings.connections, settings.patience)
-        self._sockets = Sockets(connect, encoder, self._metrics, settings)
+        self._sockets = Sockets(connect, encoder, turns, self._metrics, settings)
         self._source = EventSource(connect, encoder, self._metrics, settings)
-        self._webhooks = Webhooks(connect, encoder, self._metrics, settings)
-        publishing = Publishing(self._metrics, settings)
+        self._webhooks = Webhooks(connect, encoder, turns, self._metrics, self.notices, settings)
+        publishing = Publishing(turns, self._metrics, settings, failure)
         known = partial(admitted, self._sessions)
         self.routes: Final = [
             Route("/events", known(self._source.get), methods=["GET"]),
@@ -69,14 +72,18 @@ class Gateway:
             Route("/openapi.json", _describe, methods=["GET"]),
             Route("/ws", _wants_upgrade, methods=["GET"]),
             WebSocketRoute("/ws", self._sockets.talk),
+            WebSocketRoute("/{path:path}", _deny),
         ]
         inside = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+        inside.router.redirect_slashes = False  # a redirection would name the host that the client sent
         self._application = Doorkeeper(inside, settings.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._application(scope, receive, send)
+        is_request = scope["type"] in ("http", "websocket")
+        await self._application(self.notices.watching(scope) if is_request else scope, receive, send)
 
     async def __aenter__(self) -> Self:
+        self.notices.open()
         self._webhooks.open()
         return self
 
@@ -85,6 +92,7 @@ class Gateway:
         await self._webhooks.close()
         await self._source.streams.close()
         await self._sessions.close()
+        self.notices.close()
 
     def stop(self) -> None:
         """Let all streams and sockets end."""
@@ -96,7 +104,7 @@ class Gateway:
 
     async def _is_ready(self, _: Request) -> Response:
         waits = list(self._missing())
-        return answer({"ready": not waits, "waits": waits}, _NOT_READY if waits else 200)
+        return answer({"ready": not waits, "waits": waits}, UNAVAILABLE if waits else 200)
 
 
 async def _is_alive(_: Request) -> Response:
@@ -107,6 +115,10 @@ async def _wants_upgrade(_: Request) -> Response:
     refusal = problem(426, "this address is for WebSockets", "upgrade")
     refusal.headers["upgrade"] = "websocket"
     return refusal
+
+
+async def _deny(socket: WebSocket) -> None:
+    await socket.send_denial_response(problem(404, "WebSockets are at /ws", "path"))
 
 
 async def _describe(_: Request) -> Response:

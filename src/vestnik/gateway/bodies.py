@@ -26,12 +26,23 @@ REPLAYS = ("all", "last", "since", "latest_by")
 Shape = TypeVar("Shape")
 
 
+def announced(request: Request, largest: int) -> int:
+    """Return the bytes that a body may have by its header; InvalidRequest if they are more than `largest`."""
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise InvalidRequest("a body is read as it is; send it without an encoding", "content-encoding", 415)
+    length = request.headers.get("content-length")
+    if length is None:
+        return largest
+    size = read_number(length)
+    if size is None or size > largest:
+        raise _too_large(largest)
+    return size
+
+
 async def read_body(request: Request, largest: int) -> bytes:
     """Return the whole body; of one that is too large no more is read than is allowed."""
     parts: list[bytes] = []
     size = 0
-    if (read_number(request.headers.get("content-length", "")) or 0) > largest:
-        raise _too_large(largest)
     try:
         async with asyncio.timeout(BODY_WITHIN):
             async for part in request.stream():
@@ -57,7 +68,7 @@ def read_token(headers: Headers) -> str | None:
         return None
     kind, _, token = given.partition(" ")
     if kind.lower() != "bearer" or not token.strip():
-        raise InvalidRequest("only Bearer TOKEN is understood", "authorization", 401)
+        raise InvalidRequest("send Authorization: Bearer TOKEN; nothing else is understood", "authorization", 401)
     return token.strip()
 
 
@@ -85,7 +96,9 @@ def read_replay(text: str) -> Replay:
     """What `last=10`, `since=TIME`, `latest_by=PATH`, `all`, or some of these with commas in between, ask for."""
     given: dict[str, Any] = {}
     for word in text.split(","):
-        name, _, value = word.partition("=")
+        name, is_given, value = word.partition("=")
+        if name in given or (name == "all" and is_given):
+            raise InvalidRequest(f"{name} is there twice, or has a value", "replay")
         given[name] = True if name == "all" else value
     number = read_number(str(given.get("last", "")))
     if number is not None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -18,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from vestnik.gateway.admission import ADMITTED, STRANGER_BYTES
+from vestnik.gateway.notices import Notices
 from vestnik.gateway.settings import GatewaySettings, most_connections
 
 _numbers = itertools.count()
@@ -32,40 +35,57 @@ class Phase(Enum):
     DRAINED = "a request was answered before all of its body came"
 
 
-class HttpConnection(H11Protocol):
-    """A connection that carries requests, until one of them makes a WebSocket of it."""
+class Connection:
+    """A connection of either kind: it has a number by age, and knows whether the broker has admitted the other end."""
 
-    def __init__(self, settings: GatewaySettings, **terms: Any) -> None:
-        super().__init__(**terms)
+    app: Any
+    transport: asyncio.Transport
+    is_cut = False
+    _is_admitted = False
+
+    def begin(self) -> None:
+        """Number the connection, and let the application tell it who is admitted."""
         self.number = next(_numbers)
-        self.is_cut = False
-        self._settings = settings
-        self._most = most_connections(settings.http_connections)
-        self._is_admitted = False
-        self._phase = Phase.SERVED
-        self._deadline: asyncio.TimerHandle | None = None
-        self._drained = 0
-        self.app = self._told(self.app)
+        inside: Callable[..., Awaitable[None]] = self.app
 
-    def _told(self, inside: Callable[..., Awaitable[None]]) -> Any:
         async def serve(scope: Any, receive: Any, send: Any) -> None:
             self._is_admitted = False
-            await inside({**scope, "extensions": {ADMITTED: self._admit}}, receive, send)
+            extensions = {**(scope.get("extensions") or {}), ADMITTED: self.admit}
+            await inside({**scope, "extensions": extensions}, receive, send)
 
-        return serve
+        self.app = serve
 
-    def _admit(self) -> None:
+    def admit(self) -> None:
         self._is_admitted = True
 
     @property
     def gives_way(self) -> bool:
-        is_served = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
-        return not (self._is_admitted and is_served) and not self.is_cut
+        """Whether it may be cut to make room for a new connection."""
+        return not self._is_admitted and not self.is_cut
 
     def cut(self) -> None:
         """End the connection at once."""
         self.is_cut = True
         self.transport.abort()
+
+
+class HttpConnection(Connection, H11Protocol):
+    """A connection that carries requests, until one of them makes a WebSocket of it."""
+
+    def __init__(self, settings: GatewaySettings, notices: Notices, **terms: Any) -> None:
+        super().__init__(**terms)
+        self._settings = settings
+        self._notices = notices
+        self._most = most_connections(settings.http_connections)
+        self._phase = Phase.SERVED
+        self._deadline: asyncio.TimerHandle | None = None
+        self._drained = 0
+        self.begin()
+
+    @property
+    def gives_way(self) -> bool:
+        is_served = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+        return not (self._is_admitted and is_served) and not self.is_cut
 
     # --- what asyncio and uvicorn call ---
 
@@ -88,6 +108,10 @@ class HttpConnection(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def send_400_response(self, msg: str) -> None:
+        error = sys.exception()
+        self._part(400, "this is no HTTP request" if error is None else f"this is no HTTP request: {error}")
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._watch()
@@ -99,7 +123,7 @@ class HttpConnection(H11Protocol):
     # --- room ---
 
     def _make_room(self) -> None:
-        ours = [one for one in self.connections if isinstance(one, HttpConnection | SocketConnection)]
+        ours: list[Connection] = [one for one in self.connections if isinstance(one, Connection)]
         others = [one for one in ours if one is not self and one.gives_way]
         if others:
             min(others, key=lambda one: one.number).cut()
@@ -111,16 +135,8 @@ class HttpConnection(H11Protocol):
 
     def _part(self, status: int, reason: str) -> None:
         """Say why the connection ends, and end it."""
-        body = msgspec.json.encode({"error": reason})
-        lines = [
-            f"HTTP/1.1 {status} {'Request Timeout' if status == 408 else 'Service Unavailable'}",
-            "content-type: application/json",
-            f"content-length: {len(body)}",
-            "connection: close",
-            "",
-            "",
-        ]
-        self.transport.write("\r\n".join(lines).encode() + body)
+        self._notices.refused(self.client, "", status, reason)
+        self.transport.write(_answer(status, reason))
         self.transport.close()
 
     # --- time ---
@@ -160,34 +176,36 @@ class HttpConnection(H11Protocol):
             self.cut()
 
 
-class SocketConnection(WebSocketsSansIOProtocol):
+class SocketConnection(Connection, WebSocketsSansIOProtocol):
     """A connection that became a WebSocket. Before the other end is admitted, its messages are short."""
 
     def __init__(self, **terms: Any) -> None:
         super().__init__(**terms)
-        self.number = next(_numbers)
-        self.is_cut = False
-        self._is_admitted = False
         self._most = self.conn.max_message_size or 0
         self.conn.max_message_size = min(self._most, STRANGER_BYTES)
-        self.app = self._told(self.app)
+        self.begin()
 
-    def _told(self, inside: Callable[..., Awaitable[None]]) -> Any:
-        async def serve(scope: Any, receive: Any, send: Any) -> None:
-            extensions = {**scope.get("extensions", {}), ADMITTED: self._admit}
-            await inside({**scope, "extensions": extensions}, receive, send)
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        error = self.conn.handshake_exc
+        if error is not None and not self.handshake_initiated and not self.transport.is_closing():
+            self.transport.write(_answer(400, f"no WebSocket can be opened by this request: {error}"))
+            self.transport.close()
 
-        return serve
-
-    def _admit(self) -> None:
-        self._is_admitted = True
+    def admit(self) -> None:
+        super().admit()
         self.conn.max_message_size = self._most
 
-    @property
-    def gives_way(self) -> bool:
-        return not self._is_admitted and not self.is_cut
 
-    def cut(self) -> None:
-        """End the connection at once."""
-        self.is_cut = True
-        self.transport.abort()
+def _answer(status: int, reason: str) -> bytes:
+    """Return a whole response, after which the connection is closed."""
+    body = msgspec.json.encode({"error": reason})
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "connection: close",
+        "",
+        "",
+    ]
+    return "\r\n".join(lines).encode() + body

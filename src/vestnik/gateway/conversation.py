@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -16,12 +16,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from vestnik.client.bus import Bus
 from vestnik.client.notifications import Notification
 from vestnik.client.subscriptions import Subscription
-from vestnik.errors import InvalidRequest, TurnedAway, VestnikError
-from vestnik.gateway.bodies import read_value, replay_of, shaped
+from vestnik.errors import InvalidEvent, InvalidRequest, TurnedAway, VestnikError
+from vestnik.gateway.bodies import replay_of, shaped
 from vestnik.gateway.decoding import decoded, parsed
 from vestnik.gateway.encoding import Encoder
+from vestnik.gateway.entries import EVENTS, Shallow, read_shallow
 from vestnik.gateway.http_events import Entries, entries_of
 from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.notices import tell_refused
 from vestnik.gateway.publishing import publish
 from vestnik.gateway.requests import (
     Advertise,
@@ -37,6 +39,7 @@ from vestnik.gateway.requests import (
     Unsubscribe,
 )
 from vestnik.gateway.settings import GatewaySettings
+from vestnik.gateway.turns import Turns
 from vestnik.model.filters import Filter
 
 LOG: Final = logging.getLogger(__name__)
@@ -47,6 +50,8 @@ MOST_SUBSCRIPTIONS: Final = 1000
 LONGEST_QUEUE: Final = 10_000
 MOST_FETCHED: Final = 10_000
 
+BROKEN: Final = frozenset({1002, 1007, 1009})
+"""The codes with which the server closes a WebSocket over which no message comes, or one that is too large."""
 REFUSED, WENT_WRONG = 1008, 1011
 """Why the gateway closes a WebSocket, by the numbers of RFC 6455 and its registry."""
 
@@ -60,6 +65,7 @@ class Conversation:
         bus: Bus,
         connect: Callable[[str | None], Awaitable[Bus]],
         encoder: Encoder,
+        turns: Turns,
         metrics: Metrics,
         settings: GatewaySettings,
     ) -> None:
@@ -68,6 +74,7 @@ class Conversation:
         self._connect = connect
         self._has_begun = "authorization" in socket.headers  # so that Hello comes too late
         self._encoder = encoder
+        self._turns = turns
         self._metrics = metrics
         self._delivered = metrics.delivered.labels("websocket")
         self._patience = settings.patience
@@ -82,7 +89,7 @@ class Conversation:
         """Until the other side leaves, or it is to end. `hello` was said already."""
         if hello is not None:
             self._has_begun = True
-            await self._accept(hello)
+            await self._accept(hello.request)
         listening = asyncio.create_task(self._listen())
         ends: set[asyncio.Future[Any]] = {listening, self._ended}
         try:
@@ -95,6 +102,8 @@ class Conversation:
             await self._bus.close()
         if self._ended.done():
             code, reason = self._ended.result()
+            if code == REFUSED:
+                tell_refused(self._socket.scope, code, reason)
             with suppress(WebSocketDisconnect):
                 await self._socket.close(code, close_reason(reason))
         elif not listening.cancelled():
@@ -106,39 +115,49 @@ class Conversation:
 
     async def _listen(self) -> None:
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
-            request: Any = None
-            try:
-                text = message.get("text")
-                if text is None:
-                    raise InvalidRequest("messages are text, not bytes")
-                value = await decoded(len(text), partial(read_value, text))
+            await self._answer(message.pop("text", None))
+        if message.get("code") in BROKEN:
+            tell_refused(self._socket.scope, message["code"], message.get("reason") or "what came is no message")
+
+    async def _answer(self, text: str | None) -> None:
+        """Do what a message asks for, or refuse it. When this returns, nothing of the message is held here."""
+        request: Any = None
+        try:
+            if text is None:
+                raise InvalidRequest("messages are text, not bytes")
+            with await self._turns.hold(text, self) as held:
+                value, shallow = await decoded(len(text), partial(_read, text))
                 request = _request_of(value)
-                await self._do(shaped(AnySaid, value), len(text))
-            except TurnedAway as error:
-                self.end(REFUSED, error.reason)
-            except (VestnikError, ValueError, TimeoutError) as error:
-                await self._refuse(request, error)
+                said = shaped(AnySaid, value)
+                if isinstance(said, Publish):
+                    shallow.restored(said.events)
+                await self._do(said, len(text), held)
+        except TurnedAway as error:
+            self.end(REFUSED, error.reason)
+        except (VestnikError, ValueError, TimeoutError) as error:
+            await self._refuse(request, error)
 
     # --- what is asked for ---
 
-    async def _do(self, said: Said, size: int) -> None:
+    async def _do(self, said: Said, size: int, held: ExitStack) -> None:
+        """Do what is asked for. A publication keeps the room that is `held` for it until it is over."""
         if isinstance(said, Hello):
             await self._begin(said.token)
-            await self._accept(said)
+            await self._accept(said.request)
             return
         self._has_begun = True
         bus = self._bus
         if isinstance(said, Publish):
             entries = await decoded(size, partial(entries_of, said.events, self._batch))
             await self._room.acquire()
-            self._spawn(self._publish(bus, said, entries))
+            publication = self._publish(bus, entries, said.request, durable=said.durable)
+            self._spawn(publication, held.pop_all())
         elif isinstance(said, Subscribe):
             made = await self._subscribe(bus, said)
-            await self._accept(said, name=made.name)
-            self._spawn(self._pump(made))
+            await self._accept(said.request, name=made.name)
+            self._spawn(self._pump(made), ExitStack())
         else:
-            answer = await self._manage(bus, said)
-            await self._say({"op": "accepted", "request": said.request, **answer})
+            await self._accept(said.request, **await self._manage(bus, said))
 
     async def _begin(self, token: str) -> None:
         if self._has_begun:
@@ -197,18 +216,18 @@ class Conversation:
         self._subscriptions[made.name] = made
         return made
 
-    async def _publish(self, bus: Bus, said: Publish, entries: Entries) -> None:
+    async def _publish(self, bus: Bus, entries: Entries, request: Name | None, *, durable: bool) -> None:
         try:
             with self._metrics.publish_seconds.time():
-                outcome = await publish(bus, entries, durable=said.durable)
+                outcome = await publish(bus, entries, durable=durable)
         except VestnikError as error:
-            await self._refuse(said.request, error)
+            await self._refuse(request, error)
             return
         finally:
             self._room.release()
         self._metrics.published.labels("websocket").inc(outcome.published)
         self._metrics.refused.labels("websocket").inc(outcome.refused_count)
-        await self._accept(said, **structs.asdict(outcome))
+        await self._accept(request, **structs.asdict(outcome))
 
     # --- what is said ---
 
@@ -245,20 +264,23 @@ class Conversation:
         if gap is not None:
             self._metrics.lost.labels("websocket").inc(gap.lost or 0)
 
-    async def _accept(self, said: Said, **more: object) -> None:
-        await self._say({"op": "accepted", "request": said.request, **more})
+    async def _accept(self, request: Name | None, **more: object) -> None:
+        await self._say({"op": "accepted", "request": request, **more})
 
     async def _refuse(self, request: object, error: Exception) -> None:
         reason = "the broker did not answer in time" if isinstance(error, TimeoutError) else str(error)
+        tell_refused(self._socket.scope, getattr(error, "status", 400), reason)
         await self._say({"op": "refused", "request": request, "reason": reason})
 
     async def _say(self, content: dict[str, object]) -> None:
         with suppress(WebSocketDisconnect):
             await self._socket.send_text(msgspec.json.encode(content).decode())
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], held: ExitStack) -> None:
+        """Start a task, and give back the room that is `held` for it when it ends."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
+        task.add_done_callback(lambda _: held.close())
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -266,6 +288,13 @@ class Conversation:
         if not task.cancelled() and task.exception() is not None:
             LOG.error("a WebSocket is closed", exc_info=task.exception())
             self.end(WENT_WRONG, "something went wrong in the gateway")
+
+
+def _read(text: str) -> tuple[Any, Shallow]:
+    try:
+        return read_shallow(text.encode(), EVENTS)
+    except InvalidEvent as error:
+        raise InvalidRequest(error.reason, error.path) from None
 
 
 def _request_of(value: object) -> Name | None:

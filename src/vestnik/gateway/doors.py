@@ -49,7 +49,7 @@ class Doorkeeper:
     def _refusal(self, host: str, origin: str | None, *, is_secure: bool) -> Response | None:
         if host and not is_secure and not self._is_own(host):
             return problem(421, f"this gateway is not called {host}; use its address, or allow the site", "host")
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+        if origin is not None and origin not in self._origins and _site(origin) != host:
             return problem(403, f"pages of {origin} may not use this gateway; its operator can allow it", "origin")
         return None
 
@@ -67,6 +67,13 @@ def _ambiguity(headers: Headers) -> Response | None:
         reason = "Content-Length and Transfer-Encoding exclude each other; send one of them"
         return problem(400, reason, "transfer-encoding", {"connection": "close"})
     return None
+
+
+def _site(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _is_number(name: str) -> bool:

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 
 from vestnik.errors import InvalidEvent, InvalidRequest
 from vestnik.gateway.bodies import read_number
+from vestnik.gateway.entries import read_shallow
 from vestnik.model.events import Event
 from vestnik.model.strict_json import read_json
 
@@ -53,10 +54,11 @@ def read_events(headers: Headers, body: bytes, most: int) -> Entries:
     if kind == STRUCTURED:
         return entries_of([_event(read_json(body), standard=True)], most)
     if kind == BATCH:
-        return entries_of(_list(read_json(body)), most, standard=True)
+        value, shallow = read_shallow(body)
+        return entries_of(shallow.restored(_list(value)), most, standard=True)
     if kind == PLAIN:
-        value = read_json(body)
-        return entries_of(value if isinstance(value, list) else [_event(value)], most)
+        value, shallow = read_shallow(body)
+        return entries_of(shallow.restored(value) if isinstance(value, list) else [_event(value)], most)
     known = f"{STRUCTURED}, {BATCH}, {PLAIN}, or one with ce- headers"
     raise InvalidRequest(f"{kind or 'nothing'} is not understood; send {known}", "content-type", 415)
 
@@ -78,7 +80,10 @@ def _list(value: object) -> list[Any]:
 
 
 def entries_of(values: list[Any], most: int, *, standard: bool = False) -> Entries:
-    """Return the events among `values`, which are events or what JSON has; InvalidRequest if there are too many."""
+    """Return the events among `values`; InvalidRequest if there are too many.
+
+    Each is an event, what JSON has, or the reason why it is refused.
+    """
     if len(values) > most:
         reason = f"there are {len(values):,} events; a request may have limits.batch = {most:,}: send several requests"
         raise InvalidRequest(reason, status=413)
@@ -94,6 +99,8 @@ def entries_of(values: list[Any], most: int, *, standard: bool = False) -> Entri
 
 
 def _event(value: Any, *, standard: bool = False) -> Event:
+    if isinstance(value, InvalidEvent):
+        raise value
     if standard and isinstance(value, Mapping) and "specversion" not in value:
         raise InvalidEvent("is required", "specversion")
     return Event.from_dict(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -14,12 +14,13 @@ from starlette.responses import Response
 from vestnik.client.bus import Bus
 from vestnik.errors import NotAccepted, OutcomeUnknown, RefusedEvent
 from vestnik.gateway.admission import Caller
-from vestnik.gateway.answers import UNKNOWN, answer
-from vestnik.gateway.bodies import read_body
+from vestnik.gateway.answers import UNAVAILABLE, UNKNOWN, answer
 from vestnik.gateway.decoding import decoded
 from vestnik.gateway.http_events import TOLD, Entries, Refused, read_events
 from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.notices import tell_refused
 from vestnik.gateway.settings import GatewaySettings
+from vestnik.gateway.turns import Turns
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 
@@ -76,7 +77,9 @@ def _runs(events: Iterable[tuple[int, Event]]) -> Iterator[list[tuple[int, Event
 class Publishing:
     """`POST /events`, and whether others may push there."""
 
-    def __init__(self, metrics: Metrics, settings: GatewaySettings) -> None:
+    def __init__(self, turns: Turns, metrics: Metrics, settings: GatewaySettings, failure: Callable[[], str]) -> None:
+        self._turns = turns
+        self._failure = failure
         self._metrics = metrics
         self._settings = settings
 
@@ -87,21 +90,26 @@ class Publishing:
         return Response(headers={"allow": "GET, POST, OPTIONS", **agreed})
 
     async def post(self, request: Request, caller: Caller) -> Response:
-        body = await read_body(request, self._settings.largest)
-        entries = await decoded(len(body), partial(read_events, request.headers, body, self._settings.batch))
-        async with asyncio.timeout(self._settings.patience):
-            with self._metrics.publish_seconds.time():
-                outcome = await publish(caller.bus, entries)
+        async with self._turns.body(request, caller.token) as body:
+            entries = await decoded(len(body), partial(read_events, request.headers, body, self._settings.batch))
+            async with asyncio.timeout(self._settings.patience):
+                with self._metrics.publish_seconds.time():
+                    outcome = await publish(caller.bus, entries)
         self._metrics.published.labels("http").inc(outcome.published)
         self._metrics.refused.labels("http").inc(outcome.refused_count)
-        return answer(outcome, _status(outcome, entries))
+        status = _status(outcome, entries, self._failure())
+        if status >= 400:
+            tell_refused(request.scope, status, outcome.refused[0].reason)
+        return answer(outcome, status, {"retry-after": "1"} if status == UNAVAILABLE else {})
 
 
-def _status(outcome: Outcome, entries: Entries) -> int:
+def _status(outcome: Outcome, entries: Entries, failure: str) -> int:
     if not outcome.refused_count:
         return 200
     if outcome.published:
         return PARTLY
     if any(one.unknown for one in outcome.refused):
         return UNKNOWN
+    if failure and any(one.reason == failure for one in outcome.refused):
+        return UNAVAILABLE
     return 403 if entries.events else 400

@@ -20,6 +20,7 @@ from vestnik.gateway.handshake import reason_of
 from vestnik.gateway.hooks import Hook
 from vestnik.gateway.http_events import STRUCTURED
 from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.notices import Notices
 from vestnik.gateway.sinks import Sink, ask
 from vestnik.model.events import Event
 
@@ -39,7 +40,7 @@ Verdict: TypeAlias = Literal["taken", "unwanted"]
 class Push:
     """A hook that is carried out. What is not taken yet waits in the subscription, which has a bound."""
 
-    def __init__(self, hook: Hook, sink: Sink, encoder: Encoder, metrics: Metrics) -> None:
+    def __init__(self, hook: Hook, sink: Sink, encoder: Encoder, metrics: Metrics, notices: Notices) -> None:
         self.sink = sink
         self.delivered = self.refused = self.lost = 0
         self.failing = ""  # why the last attempt failed; empty where it did not
@@ -48,6 +49,7 @@ class Push:
         self._interval = 0.0 if hook.rate is None else 60.0 / hook.rate
         self._encoder = encoder
         self._metrics = metrics
+        self._notices = notices
         self._unwanted = 0  # events that the sink did not want since the last that it took
         self._seen: Mapping[str, int] = hook.seen
 
@@ -71,7 +73,17 @@ class Push:
                     gap = None
                     await self._push(notification)
         except VestnikError as error:
-            self.ended = str(error)
+            self.end(str(error))
+
+    def end(self, reason: str) -> None:
+        """Push nothing any more."""
+        self.ended = reason
+        self._notices.hook_ended(self._hook, reason)
+
+    def fail(self, reason: str) -> None:
+        """Note that an attempt failed, which will be repeated."""
+        self.failing = reason
+        self._notices.hook_fails(self._hook, reason)
 
     def _note(self, seen: Mapping[str, int]) -> None:
         """All that brokers took up to these positions was pushed."""
@@ -126,9 +138,12 @@ class Push:
         except h11.LocalProtocolError as error:
             raise Disconnected(f"the gateway cannot send it: {error}; make the web hook again") from None
         except (OSError, h11.RemoteProtocolError) as error:
-            self.failing = reason_of(error)
+            self.fail(reason_of(error))
             return 0, 0.0
-        self.failing = "" if 200 <= answer.status < 300 else f"the sink answered {answer.status}"
+        if 200 <= answer.status < 300:
+            self.failing = ""
+        else:
+            self.fail(f"the sink answered {answer.status}")
         return answer.status, _wish(answer.headers.get("retry-after", "").strip())
 
     def _headers(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ import uvicorn
 from vestnik.errors import CannotListen
 from vestnik.gateway.app import Gateway
 from vestnik.gateway.connections import HttpConnection, SocketConnection
-from vestnik.gateway.settings import GatewaySettings, most_connections
+from vestnik.gateway.settings import most_connections
 from vestnik.transport.addresses import Address
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import address
@@ -27,8 +27,15 @@ _BACKLOG = 1024
 _OPENING = 16, 256
 """How many connections may be open that have not agreed on TLS yet: a quarter of all, but no less and no more."""
 
-logging.getLogger("uvicorn.error").addFilter(lambda record: "completing handshake" not in record.getMessage())
-"""What is said of a WebSocket that was refused, as if that were a mistake."""
+_UNSAID = (
+    "completing handshake",
+    "Invalid HTTP request received",
+    "Invalid UTF-8 sequence received",
+    "Unsupported upgrade request",
+)
+"""Parts of records that uvicorn logs without an address or a bound. The gateway logs such refusals itself."""
+
+logging.getLogger("uvicorn.error").addFilter(lambda record: not any(text in record.getMessage() for text in _UNSAID))
 
 
 class _Server(uvicorn.Server):
@@ -38,9 +45,10 @@ class _Server(uvicorn.Server):
     file descriptor of the process.
     """
 
-    def __init__(self, config: uvicorn.Config, settings: GatewaySettings) -> None:
+    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
         super().__init__(config)
-        self._settings = settings
+        self._settings = gateway.settings
+        self._notices = gateway.notices
         self._listener: Listener | None = None
         self.servers = []
 
@@ -62,7 +70,11 @@ class _Server(uvicorn.Server):
 
     def _connection(self) -> HttpConnection:
         return HttpConnection(
-            self._settings, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            self._settings,
+            self._notices,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
         )
 
 
@@ -88,7 +100,7 @@ class GatewayServer:
         )
         config.load()
         config.ssl = tls
-        self._server = _Server(config, gateway.settings)
+        self._server = _Server(config, gateway)
 
     async def __aenter__(self) -> Self:
         listening = _listening(self._listen)

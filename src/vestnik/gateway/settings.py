@@ -16,7 +16,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     """The settings of a gateway. A value that cannot be used is refused when the settings are made, with the reason.
 
     Pages of the sites `origins` may use the gateway besides its own pages. Web hooks may push only to `sinks`, each a
-    host or a host and a port. A body or a WebSocket message has at most `largest` bytes, and a request publishes at
+    host or a host and a port. A body or a WebSocket message has at most `largest` bytes and `values`, and publishes at
     most `batch` events. The gateway holds at most `http_connections` connections, `connections` streams, as many
     sockets, and `webhooks` web hooks. A client has `http_header_seconds` to send the head of a request. A stream that
     was cut can be continued for `lease` seconds; a quiet one gets a ping every `ping` seconds. The gateway waits
@@ -26,6 +26,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     sinks: tuple[str, ...] = ()
     largest: int = 1024 * 1024
+    values: int = 500_000
     batch: int = 10_000
     http_connections: int = 10_000
     http_header_seconds: float = 10
@@ -46,8 +47,8 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
                 reason = f"{sink!r} is neither a host, such as example.org, nor a host and a port, such as [::1]:9000"
                 raise InvalidSetting("sink", reason)
         for name in (
-            "largest", "batch", "http_connections", "http_header_seconds", "connections", "webhooks", "lease", "ping",
-            "patience",
+            "largest", "values", "batch", "http_connections", "http_header_seconds", "connections", "webhooks", "lease",
+            "ping", "patience",
         ):  # fmt: skip
             if not getattr(self, name) > 0:
                 raise InvalidSetting(name, "must be more than nothing")

@@ -78,7 +78,7 @@ def read_sink(url: str, allowed: tuple[str, ...]) -> Sink:
     if not parts.hostname or parts.username is not None or parts.fragment:
         raise InvalidRequest("a host and a path, without a user or a fragment", "sink")
     is_secure = parts.scheme == "https"
-    place = Place(parts.hostname, port or (443 if is_secure else 80))
+    place = Place(parts.hostname, (443 if is_secure else 80) if port is None else port)
     if not {place, place._replace(port=None)} & {named_place(one) for one in allowed}:
         named = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
         raise InvalidRequest(f"no web hook may push to {named}; --sink {named} would allow it", "sink", 403)

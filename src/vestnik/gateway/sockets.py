@@ -11,17 +11,21 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from vestnik.client.bus import Bus
 from vestnik.errors import InvalidRequest, TurnedAway, VestnikError
 from vestnik.gateway.admission import STRANGER_BYTES, tell_admitted
-from vestnik.gateway.answers import wrong
+from vestnik.gateway.answers import STRANGER, wrong
 from vestnik.gateway.bodies import read_as, read_token
 from vestnik.gateway.conversation import REFUSED, Conversation, close_reason
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.notices import tell_refused
 from vestnik.gateway.requests import Hello
 from vestnik.gateway.sessions import Connect
 from vestnik.gateway.settings import GatewaySettings
+from vestnik.gateway.turns import Turns
 
 GOING_AWAY, FULL = 1001, 1013
 """Why a WebSocket is closed, by the numbers of RFC 6455 and its registry."""
+NO_HELLO: Final = 'a token is needed: say {"op": "hello", "token": TOKEN} first'
+WRONG_HELLO: Final = "the broker does not know the token in hello"
 LEAVING: Final = "the gateway is shutting down"
 
 
@@ -32,9 +36,12 @@ class Sockets:
     the broker does not admit clients without a token, it has a short time to say Hello, and may say nothing else.
     """
 
-    def __init__(self, connect: Connect, encoder: Encoder, metrics: Metrics, settings: GatewaySettings) -> None:
+    def __init__(
+        self, connect: Connect, encoder: Encoder, turns: Turns, metrics: Metrics, settings: GatewaySettings
+    ) -> None:
         self._connect = connect
         self._encoder = encoder
+        self._turns = turns
         self._metrics = metrics
         self._settings = settings
         self._open: set[Conversation] = set()
@@ -51,7 +58,7 @@ class Sockets:
             except TurnedAway as error:
                 if token is not None:
                     raise
-                denied = error.reason
+                denied = NO_HELLO if error.code == STRANGER else error.reason
         except (VestnikError, TimeoutError) as error:
             await socket.send_denial_response(wrong(socket, error))
             return
@@ -87,11 +94,12 @@ class Sockets:
                 hello = read_as(Hello, text)
                 return hello, await self._entered(hello.token)
         except TurnedAway as error:
-            denied = error.reason
+            denied = WRONG_HELLO if error.code == STRANGER else error.reason
         except (InvalidRequest, TimeoutError):
             pass
         except VestnikError as error:
             denied = str(error)
+        tell_refused(socket.scope, REFUSED, denied)
         with suppress(WebSocketDisconnect):
             await socket.close(REFUSED, close_reason(denied))
         return None, None
@@ -101,9 +109,13 @@ class Sockets:
             await socket.close(GOING_AWAY, LEAVING)
             return
         if len(self._open) >= self._settings.connections:
-            await socket.close(FULL, f"{self._settings.connections:,} sockets are open, and no more at a time")
+            reason = f"{self._settings.connections:,} sockets are open, and no more at a time"
+            tell_refused(socket.scope, FULL, reason)
+            await socket.close(FULL, reason)
             return
-        conversation = Conversation(socket, bus, self._entered, self._encoder, self._metrics, self._settings)
+        conversation = Conversation(
+            socket, bus, self._entered, self._encoder, self._turns, self._metrics, self._settings
+        )
         self._open.add(conversation)
         connections = self._metrics.connections.labels("websocket")
         connections.inc()

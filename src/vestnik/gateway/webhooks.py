@@ -8,6 +8,7 @@ import math
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
@@ -20,16 +21,18 @@ from vestnik.client.subscriptions import Subscription
 from vestnik.errors import Disconnected, InvalidRequest, InvalidSetting, NotAccepted, Unreachable, VestnikError
 from vestnik.gateway.admission import Caller
 from vestnik.gateway.answers import answer
-from vestnik.gateway.bodies import read_as, read_body, read_replay
+from vestnik.gateway.bodies import read_as, read_replay
 from vestnik.gateway.decoding import decoded, parsed
 from vestnik.gateway.encoding import Encoder
 from vestnik.gateway.handshake import permitted_rate
 from vestnik.gateway.hooks import Hook, HookFile
 from vestnik.gateway.metrics import Metrics
+from vestnik.gateway.notices import Notices
 from vestnik.gateway.pushing import Push
 from vestnik.gateway.sessions import Connect
 from vestnik.gateway.settings import GatewaySettings
 from vestnik.gateway.sinks import read_sink
+from vestnik.gateway.turns import Turns
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger(__name__)
@@ -70,12 +73,16 @@ class Webhooks:
         self,
         connect: Connect,
         encoder: Encoder,
+        turns: Turns,
         metrics: Metrics,
+        notices: Notices,
         settings: GatewaySettings,
     ) -> None:
         self._connect = connect
         self._encoder = encoder
+        self._turns = turns
         self._metrics = metrics
+        self._notices = notices
         self._settings = settings
         self._file = HookFile(settings.hooks)
         self._running: dict[str, _Running] = {}
@@ -85,8 +92,8 @@ class Webhooks:
     # --- requests ---
 
     async def post(self, request: Request, caller: Caller) -> Response:
-        body = await read_body(request, self._settings.largest)
-        wanted = await decoded(len(body), lambda: read_as(Wanted, body))
+        async with self._turns.body(request, caller.token) as body:
+            wanted = await decoded(len(body), partial(read_as, Wanted, body))
         if wanted.token is not None and not is_sendable(wanted.token):
             raise InvalidRequest(UNSENDABLE, "token")
         most = self._settings.webhooks
@@ -146,7 +153,7 @@ class Webhooks:
             await bus.close()
             raise
         hook = structs.replace(hook, rate=None if math.isinf(rate) else rate, seen=seen)
-        push = Push(hook, sink, self._encoder, self._metrics)
+        push = Push(hook, sink, self._encoder, self._metrics, self._notices)
         self._run(push, asyncio.create_task(_pushed(push, bus, subscription)))
         return push
 
@@ -185,7 +192,7 @@ class Webhooks:
         except InvalidRequest as error:
             reason = f"{error.reason}, or remove the web hook from {self._settings.hooks}"
             raise InvalidSetting("sink", reason) from None
-        return Push(hook, sink, self._encoder, self._metrics)
+        return Push(hook, sink, self._encoder, self._metrics, self._notices)
 
     async def _resumed(self, push: Push) -> None:
         """What came since is asked of the broker, as soon as it can be reached, and if there is a right to.
@@ -203,14 +210,14 @@ class Webhooks:
                 bus, subscription = await self._subscribed(push.hook, replay=replay, seen=seen)
             except NotAccepted as error:
                 if seen is None and replay is None:
-                    push.ended = str(error)
+                    push.end(str(error))
                     return
                 seen = replay = None
             except (Unreachable, Disconnected, TimeoutError) as error:
-                push.failing = str(error) or "the broker did not answer in time"
+                push.fail(str(error) or "the broker did not answer in time")
                 await asyncio.sleep(RETRY)
             except VestnikError as error:
-                push.ended = str(error)
+                push.end(str(error))
                 return
             else:
                 await _pushed(push, bus, subscription, Gap(None, reason))
@@ -251,7 +258,7 @@ async def _pushed(push: Push, bus: Bus, subscription: Subscription, gap: Gap | N
         await push.run(subscription, gap)
     except Exception as error:
         LOG.exception("the web hook %s is over", push.hook.id)
-        push.ended = f"something went wrong in the gateway: {type(error).__name__}"
+        push.end(f"something went wrong in the gateway: {type(error).__name__}")
     finally:
         await bus.close()
 
