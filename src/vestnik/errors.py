@@ -242,6 +242,10 @@ class RefusedEvent(NamedTuple):
     reason: str
 
 
+def _verb(events: tuple[RefusedEvent, ...]) -> str:
+    return "were" if len(events) > 1 else "was"
+
+
 class NotAccepted(VestnikError):
     """A broker refused `what`: `reason`. Of several events, `refused` are those that it refused, each with why."""
 
@@ -249,7 +253,7 @@ class NotAccepted(VestnikError):
         self.what = what
         self.reason = reason
         self.refused = refused
-        super().__init__(f"{what} was refused: {reason}")
+        super().__init__(f"{what} {_verb(refused)} refused: {reason}")
 
 
 class OutcomeUnknown(VestnikError):
@@ -270,8 +274,8 @@ class OutcomeUnknown(VestnikError):
         self.unknown = unknown
         self.refused = refused
         super().__init__(
-            f"nobody knows whether {what} was stored: {reason}; publish it again, with the same source and id, when "
-            "the broker was started again: what it has, it takes no second time"
+            f"nobody knows whether {what} {_verb(unknown)} stored: {reason}; publish the same again, with the same "
+            "source and id, when the broker was started again: what it has, it takes no second time"
         )
 
 

@@ -131,7 +131,8 @@ async def test_a_client_whose_broker_forgot_it_is_given_what_it_missed(tmp_path:
 
 
 async def test_a_client_that_was_away_for_longer_than_its_lease_loses_nothing(tmp_path: Path) -> None:
-    async with broker("b1", data=tmp_path) as b1, broker("b2", (b1,), lease=0.6, sweep=0.1) as b2, client(b1) as p:
+    short: dict[str, Any] = {"lease": 0.6, "sweep": 0.1}
+    async with broker("b1", data=tmp_path, **short) as b1, broker("b2", (b1,), **short) as b2, client(b1) as p:
         await met(b1, b2)
         async with client(b2, "c") as c:
             subscription = await c.subscribe("price > 0", settled=True)

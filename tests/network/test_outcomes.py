@@ -7,16 +7,16 @@ import errno
 import json
 import os
 import pickle
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.webs import cloudevent, world
-from network.test_durable import VESTNIK, process, stored
+from journal.journals import failing_to_sync
+from network.processes import serving
+from network.test_durable import VESTNIK, stored
 from network.worlds import broker, client, quote
 from vestnik.broker.effects import Append
 from vestnik.errors import NotAccepted, OutcomeUnknown
@@ -105,7 +105,7 @@ async def test_publishers_are_told_what_is_unknown_and_what_is_refused(
         await bus.publish(quote(1, source="s", id="1"))
         monkeypatch.setattr(os, "fdatasync", refuse)
         with pytest.raises(
-            OutcomeUnknown, match=r"nobody knows whether 2 of 2 events was stored.*same source and id"
+            OutcomeUnknown, match=r"nobody knows whether 2 of 2 events were stored.*same source and id"
         ) as caught:
             await bus.publish_many([quote(n, source="s", id=str(n)) for n in (2, 3)])
         assert [(one.source, one.id) for one in caught.value.unknown] == [("s", "2"), ("s", "3")]
@@ -153,22 +153,11 @@ async def test_the_gateway_says_500_and_which_events(tmp_path: Path, monkeypatch
         ]
         monkeypatch.undo()
         refused = await w.http.post("/events", content=json.dumps([cloudevent("e3")]), headers=BATCH)
-        assert refused.status_code == 403 and "unknown" not in refused.json()["refused"][0]
-
-
-@contextmanager
-def failing_to_sync(folder: Path, after: int) -> Iterator[str]:
-    """Run a broker whose disk fails from the sync number `after` on, and yield its address."""
-    inject = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"]
-    inject += ["-e", f"inject=fdatasync:error=EIO:when={after}+"]
-    if shutil.which("strace") is None or subprocess.run([*inject, "true"], capture_output=True).returncode:
-        pytest.skip("strace makes the disk fail, and is not there or may not trace")
-    with process("--listen", "127.0.0.1:0", "--data", str(folder), before=inject) as (_, address):
-        yield address
+        assert refused.status_code == 503 and "unknown" not in refused.json()["refused"][0]
 
 
 def test_a_real_broker_whose_disk_fails_does_not_refuse_what_it_has(tmp_path: Path) -> None:
-    with failing_to_sync(tmp_path, 20) as address:
+    with serving("--data", str(tmp_path), patch=failing_to_sync(20)) as (_, address):
         codes: list[int] = []
         printed = ""
         while not printed:
@@ -188,7 +177,7 @@ def test_a_real_broker_whose_disk_fails_does_not_refuse_what_it_has(tmp_path: Pa
             codes.append(done.returncode)
             printed = done.stderr
         assert codes[-1] == 3 and not any(codes[:-1]), printed
-        assert "nobody knows whether 1 of 1 events was stored" in printed and "Input/output error" in printed
+        assert "nobody knows whether 1 event was stored" in printed and "Input/output error" in printed
     found = asyncio.run(stored(tmp_path))
     assert found[: len(codes) - 1] == list(range(len(codes) - 1))
     assert found[len(codes) - 1 :] in ([], [len(codes) - 1]), "it may be there, and nobody said that it is not"

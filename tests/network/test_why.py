@@ -326,7 +326,7 @@ async def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
     async with broker("b1") as b1, client(b1, "p") as p:
         for number in range(30):
             await p.publish(quote(number, id=f"e{number}"))
-        assert b1.host.chronicle._size <= 10
+        assert b1.host.chronicle._count <= 10
         assert (await why(p, "e29", None)).verdict == "journey"
         forgotten = await why(p, "e0", None)
         assert forgotten.verdict == "forgotten" and forgotten.said.startswith("it was taken by b1 at 20")

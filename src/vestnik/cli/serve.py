@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from vestnik.cli.edge import behind_gateway
 from vestnik.cli.logs import logging_to_stderr
 from vestnik.cli.loops import run
 from vestnik.cli.settings import found_settings, plain, settings_options
+from vestnik.errors import InvalidSetting
 from vestnik.logs import emit
 from vestnik.matching.single.scan import load_by
 from vestnik.server.configuration import Found, settings_of
@@ -28,6 +30,8 @@ LOG: Final = logging.getLogger(__name__)
 SWITCH = 0.001
 """Seconds for which a thread that reads something large keeps the interpreter while the event loop waits for it."""
 ENDS: Final = (signal.SIGTERM, signal.SIGINT)
+LEAST_FILES: Final = 64
+"""Open files that the process must be allowed: a broker holds some 20 of its own, the rest is for connections."""
 LEAVE_WITHIN: Final = 1.5
 """Seconds after a signal in which the broker and its disk have to be ready to end."""
 
@@ -42,12 +46,21 @@ def command(config: Path | None, **given: Any) -> None:
     """
     found = found_settings(config, given)
     settings = settings_of(found)
+    _check_files()
     _collect_seldom()
     load_by(heavy.submit)
     sys.setswitchinterval(SWITCH)
     with logging_to_stderr(settings.log_level, settings.log_format):
         _tell(found)
         run(_serve(settings))
+
+
+def _check_files() -> None:
+    """Raise InvalidSetting if the process may not open as many files as a broker needs."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < LEAST_FILES:
+        need = f"a broker needs {LEAST_FILES}, and one more for each connection"
+        raise InvalidSetting("ulimit -n", f"the process may open {most} files; {need}: raise it, as by ulimit -n 1024")
 
 
 def _tell(found: dict[str, Found]) -> None:

@@ -19,7 +19,7 @@ TOGETHER: Final = WINDOW // 2
 """Events in one request: so few that a broker knows all of them when it is repeated."""
 
 SHOWN: Final = 10
-"""Refused events whose reasons are in the text of an error."""
+"""Reasons of refused events that are in the text of an error."""
 
 
 class Batch:
@@ -90,15 +90,27 @@ def not_stored(
 ) -> NotAccepted | OutcomeUnknown:
     """As `failure_of`, of events that were sorted already."""
     if unknown:
-        return OutcomeUnknown(f"{len(unknown)} of {count} events", _reasons((*unknown, *refused)), unknown, refused)
-    return NotAccepted(f"{len(refused)} of {count} events", _reasons(refused), refused)
+        return OutcomeUnknown(_some(unknown, count), _reasons((*unknown, *refused)), unknown, refused)
+    return NotAccepted(_some(refused, count), _reasons(refused), refused)
+
+
+def _some(events: Sequence[RefusedEvent], count: int | str) -> str:
+    return "1 event" if count == 1 else f"{len(events)} of {count} events"
 
 
 def _reasons(events: Sequence[RefusedEvent]) -> str:
-    """Return the reasons of the first ten events, and the number of the others."""
-    told = [f"{id} of source {source}: {reason}" for source, id, reason in events[:SHOWN]]
-    more = len(events) - SHOWN
-    return "; ".join([*told, f"and {more:,} more"] if more > 0 else told)
+    """Return the first ten reasons, each with its first event and the number of its others; then how many are left."""
+    alike: dict[str, list[RefusedEvent]] = {}
+    for event in events:
+        alike.setdefault(event.reason, []).append(event)
+    told = [_reason(reason, those) for reason, those in list(alike.items())[:SHOWN]]
+    more = sum([len(those) for those in list(alike.values())[SHOWN:]])
+    return "; ".join([*told, f"and {more:,} more"] if more else told)
+
+
+def _reason(reason: str, events: Sequence[RefusedEvent]) -> str:
+    first, more = events[0], len(events) - 1
+    return f"{first.id} of source {first.source}{f' and {more:,} more' if more else ''}: {reason}"
 
 
 def batches_of(events: Iterable[Event]) -> list[Batch]:

@@ -80,6 +80,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         if self.http is not None and self.http == self.listen and self.http.port:
             reason = f"{self.http} is where the broker listens; its gateway needs a port of its own, such as 8080"
             raise InvalidSetting("http", reason)
+        for name in ("origin", "sink"):
+            if self.http is None and getattr(self, name):
+                raise InvalidSetting(name, f"is for a gateway: set http (--http HOST:PORT), or leave {name} out")
         self._check_security()
         self.retention()
         if not 0 < self.sweep < self.lease < float("inf"):
