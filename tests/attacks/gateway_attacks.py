@@ -22,6 +22,12 @@ async def body_with_a_token(victim: Victim) -> None:
         await asyncio.to_thread(victim.ask, post(ZEROS, TOKEN))
 
 
+async def crowd_of_maps(victim: Victim) -> None:
+    """Thirty bodies at once, each an event of 350,000 empty maps."""
+    maps = b'{"type": "q", "data": {"x": [' + b"{}," * (MIB // 3 - 100) + b"{}]}}"
+    await asyncio.gather(*[asyncio.to_thread(victim.ask, post(maps, TOKEN)) for _ in range(30)])
+
+
 async def filter_without_a_token(victim: Victim) -> None:
     for _, text in zip(range(20), costly_filters(), strict=False):
         await asyncio.to_thread(victim.ask, head("GET", f"/events?filter={quote(text)}"))
@@ -60,6 +66,7 @@ async def slowloris(victim: Victim) -> None:
 GATEWAY_ATTACKS: Final[list[Attack]] = [
     body_without_a_token,
     body_with_a_token,
+    crowd_of_maps,
     filter_without_a_token,
     filter_with_a_token,
     slowloris,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -16,6 +16,7 @@ from vestnik import Event, Filter
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
 from vestnik.wire.messages import (
+    Accepted,
     AdminS,
     Goodbye,
     Hello,
@@ -202,6 +203,34 @@ async def events_hard_to_match(victim: Victim, count: int = 200, size: int = MIB
         assert isinstance(answer, Stored) and not answer.refused, answer
 
 
+async def batch_for_many_subscriptions(victim: Victim, count: int = 5_000, events: int = 1_000) -> None:
+    """A batch of which every event is wanted by thousands of subscriptions."""
+    await _batch(victim, ["TRUE"] * count, events, {})
+
+
+async def batch_of_many_matches(victim: Victim, count: int = 190, events: int = 10_000) -> None:
+    """The largest batch, of events that each satisfy different filters."""
+    await _batch(victim, [f"x > {number}" for number in range(count)], events, {"x": 1000.5})
+
+
+async def batch_for_many_patterns(victim: Victim, count: int = 100, events: int = 10_000) -> None:
+    """The largest batch, with a string in each event that many patterns are tried on."""
+    await _batch(victim, [f"x LIKE '%q{number}%z'" for number in range(count)], events, {"x": "abc"})
+
+
+async def _batch(victim: Victim, filters: Sequence[str], count: int, data: dict[str, Any]) -> None:
+    """Publish a batch for subscriptions of another connection, which takes what it is sent."""
+    async with admitted(victim) as raw, admitted(victim, "trudy") as subscriber:
+        for number, text in enumerate(filters, start=1):
+            await subscriber.say(subscription(f"s{number}", text, number))
+        for _ in filters:
+            assert isinstance(await subscriber.hear(Accepted, Refused, Goodbye), Accepted)
+        taking = asyncio.ensure_future(subscriber.hear(Goodbye))
+        await raw.say(Publish(tuple(Event("t", data, id=str(number)) for number in range(count)), request=1))
+        assert await raw.hear(*ANSWERS) == Stored(1)
+        taking.cancel()
+
+
 ATTACKS: Final[list[Attack]] = [
     admin_before_hello,
     publish_of_nils,
@@ -209,5 +238,8 @@ ATTACKS: Final[list[Attack]] = [
     filters_that_take_long,
     filters_hard_to_compare,
     events_hard_to_match,
+    batch_for_many_subscriptions,
+    batch_of_many_matches,
+    batch_for_many_patterns,
 ]
 __all__ = ["ATTACKS", "PATIENCE"]

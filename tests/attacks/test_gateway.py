@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -16,9 +17,12 @@ from attacks.gateways import MIB, PATIENCE, TOKEN, Victim, head, post, response,
 
 ZEROS = b"[" + b"0," * (MIB // 2 - 2) + b"0]"
 """A megabyte of JSON: a list of half a million numbers, where events should be."""
+MAPS_INSIDE = b"{}," * (MIB // 3 - 100) + b"{}"
+MAPS = b'{"type": "q", "data": {"x": [' + MAPS_INSIDE + b"]}}"
+"""A megabyte of JSON: an event of 350,000 empty maps."""
 COSTLY = " AND ".join(f"a LIKE '%{first}_{second}%'" for first, second in zip("abcdefgh", "hgfedcba", strict=True))
 """A filter that takes half a second to parse."""
-MEMORY = 192 * MIB
+MEMORY = 256 * MIB
 """The process uses some 60 MB before anybody asks for anything."""
 
 
@@ -104,12 +108,34 @@ def test_a_socket_with_a_wrong_token_is_not_opened(target: Victim) -> None:
 
 def test_a_client_may_publish_only_so_many_events_at_once(target: Victim) -> None:
     for _ in range(3):
-        reply = target.ask(post(ZEROS, TOKEN))
+        reply = target.ask(post(ZEROS[: MIB // 2] + b",0]", TOKEN))
         assert reply.status == 413 and "limits.batch = 10,000" in reply.body["error"]
+        reply = target.ask(post(ZEROS, TOKEN))
+        assert reply.status == 413 and "limits.values = 500,000" in reply.body["error"]
     with websocket(target, TOKEN) as one:
         one.send(json.dumps({"op": "publish", "request": 1, "events": [0] * 300_000}))
         said = json.loads(one.recv(PATIENCE))
         assert (said["op"], said["request"]) == ("refused", 1) and "limits.batch = 10,000" in said["reason"]
+    unharmed(target)
+
+
+@pytest.mark.parametrize("body", [MAPS, b"[" + MAPS_INSIDE + b"]"], ids=["one event", "a batch"])
+def test_many_bodies_of_many_values_at_once_take_little_memory(target: Victim, body: bytes) -> None:
+    """Each becomes 25 MB: the gateway holds few of them at a time, and the broker keeps few of their events."""
+    with ThreadPoolExecutor(30) as pool:
+        found = {reply.status for reply in pool.map(target.ask, [post(body, TOKEN)] * 30)}
+    assert found <= {200, 413, 503}
+    unharmed(target)
+
+
+def test_many_messages_of_many_values_at_once_take_little_memory(target: Victim) -> None:
+    def publish(_: int) -> str:
+        with websocket(target, TOKEN) as one:
+            one.send(b'{"op": "publish", "events": [' + MAPS + b"]}", text=True)
+            return str(json.loads(one.recv(60))["op"])
+
+    with ThreadPoolExecutor(30) as pool:
+        assert set(pool.map(publish, range(30))) == {"accepted"}
     unharmed(target)
 
 

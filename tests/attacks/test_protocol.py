@@ -15,6 +15,9 @@ from attacks.protocol import (
     Attack,
     admitted,
     announced,
+    batch_for_many_patterns,
+    batch_for_many_subscriptions,
+    batch_of_many_matches,
     connected,
     costly_filters,
     event_of_lists,
@@ -114,10 +117,13 @@ async def test_filters_that_take_long_are_answered_each(target: Victim) -> None:
 FEWER = [
     partial(filters_that_take_long, count=6),
     partial(events_hard_to_match, count=40, size=MIB // 2),
+    partial(batch_for_many_subscriptions, count=2_000, events=500),
+    partial(batch_of_many_matches, events=3_000),
+    partial(batch_for_many_patterns, events=3_000),
 ]
 
 
-@pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched"])
+@pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched", "many", "matches", "patterns"])
 async def test_nobody_else_waits_for_what_takes_long(target: Victim, attack: Attack) -> None:
     await beside(target, attack)
 
