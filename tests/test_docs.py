@@ -19,6 +19,8 @@ import io
 import os
 import re
 import shlex
+import socket
+import ssl
 import subprocess
 import sys
 import tokenize
@@ -213,6 +215,36 @@ def test_the_first_example_as_a_program_of_its_own(tmp_path: Path) -> None:
             timeout=60,
         )
     assert (done.stdout.splitlines(), done.stderr) == (list(filter(None, shown.output)), "")
+
+
+def test_the_recipe_for_certificates(tmp_path: Path) -> None:
+    """Follow the recipe with `openssl`: the broker is on a free port, and a client is strict."""
+    page = (ROOT / "docs" / "guide" / "security.md").read_text(encoding="utf-8")
+    recipe = page[page.index("### Certificates of your own") : page.index("### The gateway")]
+    certificates, use = [block.text for block in blocks(recipe, "sh")]
+    done = subprocess.run(["sh", "-e", "-c", certificates], cwd=tmp_path, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    serve, publish = use.splitlines()
+    command = [str(VESTNIK), *shlex.split(serve.removesuffix(" &").replace(":8020", ":0"))[1:]]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, encoding="utf-8") as running:
+        try:
+            port = int(told(running.stderr, LISTENING).rpartition(":")[2])
+            setting, *words = shlex.split(publish.replace(":8020", f":{port}"))
+            name, _, value = setting.partition("=")
+            command = [str(VESTNIK), *words[1:]]
+            done = subprocess.run(
+                command, cwd=tmp_path, env=os.environ | {name: value}, capture_output=True, timeout=60
+            )
+            assert (done.returncode, done.stderr) == (0, b"")
+            context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+            context.verify_flags |= ssl.VERIFY_X509_STRICT  # as newer versions of Python do
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+                context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+            ):
+                assert secure.version() == "TLSv1.3"
+        finally:
+            running.terminate()
 
 
 def example(text: str) -> None:
