@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 TOKEN = "token-of-desk"
 ACCESS = '[desk]\ntokens = ["{desk}"]\npublish = true\nsubscribe = true\n'
 LINKED = re.compile(r"\blinked with (\S+)")
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test gives up."""
 
 
@@ -108,13 +108,13 @@ def post(body: bytes, token: str = "", target: str = "/events") -> bytes:
 
 def response(end: socket.socket) -> Reply:
     """Read one response that has a length."""
-    file = end.makefile("rb")
-    status = int(file.readline().split()[1])
-    fields = {}
-    while line := file.readline().strip():
-        name, _, value = line.decode().partition(":")
-        fields[name.lower()] = value.strip()
-    return Reply(status, json.loads(file.read(int(fields["content-length"]))))
+    with end.makefile("rb") as file:
+        status = int(file.readline().split()[1])
+        fields = {}
+        while line := file.readline().strip():
+            name, _, value = line.decode().partition(":")
+            fields[name.lower()] = value.strip()
+        return Reply(status, json.loads(file.read(int(fields["content-length"]))))
 
 
 def rest(end: socket.socket) -> bytes:

@@ -338,13 +338,15 @@ def test_what_is_too_deep_to_be_sent_is_an_error_of_the_frame() -> None:
         frame(Question("status", deep))
 
 
-def test_an_event_that_is_nested_too_deep_is_refused_alone() -> None:
+@pytest.mark.parametrize("depth", [50, 5_000, 200_000], ids=["decoded", "decoded by some Pythons", "not decoded"])
+def test_an_event_that_is_nested_too_deep_is_refused_alone(depth: int) -> None:
     first, second = (Event("q", {"n": n}, source="s", id=str(n)) for n in range(2))
-    deep = b"\x97\xa1q\xa1s\xa1d\x81\xa1x" + b"\x91" * 5_000 + b"\x90" + b"\xc0" * 3
+    deep = b"\x97\xa1q\xa1s\xa1d\x81\xa1x" + b"\x91" * depth + b"\x90" + b"\xc0" * 3
     body = b"\x94\x20\x93" + pack(first) + deep + pack(second) + b"\x90\x07"
     (message,) = Reader().read(len(body).to_bytes(4, "big") + body)
     assert isinstance(message, Publish) and (message.events, message.request) == ((first, second), 7)
-    assert message.refused == (Refusal("d", "nested deeper than 32", "s"),)
+    (refused,) = message.refused
+    assert (refused.id, refused.source) == ("d", "s") and refused.reason.endswith("nested deeper than 32")
 
 
 def test_another_message_that_is_nested_too_deep_ends_the_connection() -> None:
