@@ -141,3 +141,13 @@ async def test_a_cancelled_turn_gives_its_room_back() -> None:
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert (quota._taken, quota._waiting) == (0, {})
+
+
+async def test_an_owner_that_waits_for_its_own_share_holds_up_nobody() -> None:
+    quota = Quota(1_000, 500)
+    await quota.take(500, "a")
+    await quota.take(1, "b")
+    second = asyncio.ensure_future(quota.take(500, "a"))
+    await asyncio.sleep(0)
+    await quota.take(10, "c")
+    second.cancel()

@@ -10,7 +10,7 @@ import pytest
 
 from journal.journals import contents, entries, expected, filled, missing, segments
 from vestnik.errors import JournalFailed
-from vestnik.journal import Dropped, Journal, Observer, Settings
+from vestnik.journal import Dropped, Journal, Observer, Settings, compaction
 
 
 def settings(retain_size: int = 1_000, retain_count: int | None = None, retain_age: int | None = None) -> Settings:
@@ -203,3 +203,49 @@ def test_a_reader_is_told_what_was_dropped(tmp_path: Path) -> None:
         found = contents(cursor)
         assert found.keys() | missing(cursor.lost) == set(range(2, 41))
         assert not found.keys() & missing(cursor.lost)
+
+
+def test_a_trim_on_a_full_disk_drops_nothing_that_is_retained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path, 40, Settings(segment_size=100_000, retain_size=1_000_000, fsync=False)).close()
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    few = Settings(segment_size=200, retain_size=100_000, retain_count=30, fsync=False)
+    with Journal.open(tmp_path, few) as journal:
+        with monkeypatch.context() as patch:
+            patch.setattr(compaction, "create", refuse)
+            with pytest.raises(OSError, match="No space"):
+                journal.trim(0)
+            journal.retain(0)
+            assert contents(journal.read()) == expected(1, 40) and not journal.is_trimmed
+        journal.trim(0)
+        assert contents(journal.read(10)) == expected(11, 40) and journal.first == 11 and journal.is_trimmed
+
+
+def test_a_crash_in_a_trim_does_not_make_the_next_one_drop_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = filled(tmp_path, 40, Settings(segment_size=100_000, retain_size=1_000_000, fsync=False))
+    journal.roll()
+    journal.append(entries(41, 80))
+    journal.close()
+    few = Settings(segment_size=200, retain_size=100_000, retain_count=80, fsync=False)
+    renames, rename = count(), Path.rename
+
+    def some(path: Path, target: Path) -> Path:
+        if next(renames) == 3:
+            raise OSError(errno.EIO, "killed here")
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        journal = Journal.open(tmp_path, few)
+        patch.setattr(Path, "rename", some)
+        patch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+        with pytest.raises(OSError, match="killed"):
+            journal.trim(0)
+    journal.close()
+    with Journal.open(tmp_path, few) as journal:
+        assert contents(journal.read()) == expected(1, 80)
+        journal.trim(0)
+        assert contents(journal.read()) == expected(1, 80) and journal.first == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,16 @@ from attacks.protocol import Raw
 from network.worlds import PATIENCE, broker, client, quote, taken, until
 from vestnik import Event, Replay
 from vestnik.broker.effects import Append, Appended
-from vestnik.server import credit, dispatch
+from vestnik.journal import Journal
+from vestnik.model.times import MICROS
+from vestnik.routing.registry import make_strategy
+from vestnik.routing.router import Router
+from vestnik.server import credit, dispatch, preparing
 from vestnik.server.backlog import Backlog, events_of
 from vestnik.server.credit import Credit
+from vestnik.server.dispatch import Dispatch
 from vestnik.server.parts import Batches
+from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
@@ -205,4 +213,115 @@ async def test_what_a_client_publishes_before_it_leaves_is_routed() -> None:
             for number in range(100):
                 await p.publish(quote(number), durable=False)
         assert await taken(subscription, 100) == list(range(100))
-        await until(lambda: not b.host.engine.dispatch._waiting)
+        await until(lambda: list(b.host.engine.dispatch._senders) in ([], [c.name]))
+
+
+class NoLoad(Router):
+    def load(self, client: str) -> int:
+        return 0
+
+
+@pytest.fixture
+async def waiting(monkeypatch: pytest.MonkeyPatch) -> Dispatch:
+    """A dispatch in which all events wait for their turn."""
+    monkeypatch.setattr(Dispatch, "_has_time", lambda self: False)
+    return Dispatch(NoLoad(make_strategy("simple")), lambda message, sender: None, lambda node: None)
+
+
+async def test_what_waits_for_events_keeps_its_order_if_a_link_goes_down(waiting: Dispatch) -> None:
+    done: list[str] = []
+    waiting.route(Forward(events("s", 2)), "n")
+    waiting.after(lambda: done.append("page 1"))
+    waiting.link_down("n")
+    waiting.after(lambda: done.append("page 2"))
+    await asyncio.sleep(0)
+    assert done == ["page 1", "page 2"]
+
+
+async def test_events_have_one_turn_at_a_time_however_often_a_link_goes_down(
+    waiting: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    route_on = waiting._route_on
+
+    def counted() -> None:
+        turns.append(1)
+        route_on()
+
+    monkeypatch.setattr(waiting, "_route_on", counted)
+    for _ in range(5):
+        waiting.route(Forward(events("s", 2)), "n")
+        waiting.link_down("n")
+    waiting.route(Forward(events("s", 1)), "n")
+    await asyncio.sleep(0)
+    assert len(turns) == 1
+
+
+def test_sources_and_causes_of_what_was_routed_are_forgotten_though_the_lane_goes_on() -> None:
+    backlog = Backlog()
+    for number in range(500):  # two clients of one source, of which one always waits
+        who = "ab"[number % 2]
+        one = Event("t", source="default", causes=((f"c{number}", "1"),))
+        backlog.put(Appended(Append(who, (one,))), who)
+        if number:
+            backlog.take(backlog.turn(), 9)
+    assert len(backlog._by_key) == 3
+
+
+@asynccontextmanager
+async def raw(b: Broker, name: str) -> AsyncIterator[Raw]:
+    reader, writer = await asyncio.open_connection(*read_address(b.address))
+    connection = Raw(reader, writer)
+    await connection.say(Hello(VERSION, name))
+    await connection.hear(Welcome)
+    yield connection
+    writer.close()
+
+
+@pytest.mark.usefixtures("tiny")
+async def test_no_client_takes_the_answer_to_another(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE), broker(data=tmp_path) as b, raw(b, "good") as good, raw(b, "evil") as evil:
+        await good.say(Publish(tuple(quote(number, id=str(number)) for number in range(200)), request=1))
+        for number in range(400):
+            await evil.say(Publish((), request=-number), Publish((), request=(1 << 64) - 1 - number))
+        assert await good.hear(Stored) == Stored(1)
+
+
+async def test_a_request_with_a_negative_number_is_answered() -> None:
+    async with asyncio.timeout(PATIENCE), broker() as b, raw(b, "one") as one:
+        await one.say(Publish((quote(1),), request=-5))
+        assert await one.hear(Stored) == Stored(-5)
+
+
+async def test_nothing_is_remembered_of_a_client_that_left_before_its_event_was_due() -> None:
+    async with asyncio.timeout(PATIENCE), broker() as b:
+        async with client(b, "early") as c:
+            await c.publish(Event("t", not_before=int((time.time() + 0.3) * MICROS)))
+        dispatch = b.host.engine.dispatch
+        await until(lambda: b.host.engine._chronicle.taken == 1)
+        await until(lambda: not dispatch._senders)
+
+
+async def test_room_is_given_back_though_a_client_that_has_come_again_goes_on_publishing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sync = Journal.sync
+
+    def slow(journal: Journal) -> int:
+        time.sleep(0.03)
+        return sync(journal)
+
+    monkeypatch.setattr(preparing, "WEIGHT", 2_000)
+    monkeypatch.setattr(Journal, "sync", slow)
+    async with asyncio.timeout(PATIENCE), broker(data=tmp_path) as b, client(b) as subscriber:
+        await subscriber.subscribe("text LIKE '%b_b%'")
+        host, large = b.host, Event("t", {"text": "ab" * 500, "items": list(range(2_000))}, id="large")
+        async with raw(b, "p") as first:
+            await first.say(Publish((large,), request=1))
+            await until(lambda: host._room._used > 0 and not host.engine.dispatch.is_idle("p"))
+            async with raw(b, "p") as second:
+                number = 0
+                while host._room._used:  # which would not end if all that the client publishes were waited for
+                    number += 1
+                    await second.say(Publish((Event("t", id=str(number)),), request=number))
+                    await asyncio.sleep(0.001)

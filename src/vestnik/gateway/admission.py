@@ -5,7 +5,7 @@ So a request without a valid token costs a constant amount: neither its body nor
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.requests import Request
@@ -28,6 +28,10 @@ class Caller(NamedTuple):
 
     token: str | None
     bus: Bus
+
+    def owner(self, request: Request) -> Hashable:
+        """Return to whose share of the room for large requests a request counts: a token at one address."""
+        return self.token, request.client.host if request.client is not None else ""
 
 
 Handler: TypeAlias = Callable[[Request, Caller], Awaitable[Any]]

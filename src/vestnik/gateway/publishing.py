@@ -90,7 +90,7 @@ class Publishing:
         return Response(headers={"allow": "GET, POST, OPTIONS", **agreed})
 
     async def post(self, request: Request, caller: Caller) -> Response:
-        async with self._turns.body(request, caller.token) as body:
+        async with self._turns.body(request, caller.owner(request)) as body:
             entries = await decoded(len(body), partial(read_events, request.headers, body, self._settings.batch))
             async with asyncio.timeout(self._settings.patience):
                 with self._metrics.publish_seconds.time():

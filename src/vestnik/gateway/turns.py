@@ -66,10 +66,10 @@ class Quota:
     def _grant(self) -> None:
         """Let in those who wait, in order. An owner whose share is used up does not hold up others."""
         for turn, (size, owner) in list(self._waiting.items()):
-            if self._taken + size > self._most:
-                return
             if turn.done() or self._owners[owner] + size > self._share:
                 continue
+            if self._taken + size > self._most:
+                return
             del self._waiting[turn]
             self._taken += size
             self._owners[owner] += size
@@ -79,7 +79,8 @@ class Quota:
 class Turns:
     """The room for bodies that are read, in bytes, and for requests that are not answered yet, in values.
 
-    One owner, such as a token or a socket, has at most half of each. Requests of up to AT_ONCE bytes need no room.
+    One owner, such as a token at one address or a socket, has at most half of each. Requests of up to AT_ONCE bytes
+    need no room.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:

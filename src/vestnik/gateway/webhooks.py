@@ -92,7 +92,7 @@ class Webhooks:
     # --- requests ---
 
     async def post(self, request: Request, caller: Caller) -> Response:
-        async with self._turns.body(request, caller.token) as body:
+        async with self._turns.body(request, caller.owner(request)) as body:
             wanted = await decoded(len(body), partial(read_as, Wanted, body))
         if wanted.token is not None and not is_sendable(wanted.token):
             raise InvalidRequest(UNSENDABLE, "token")

@@ -107,8 +107,8 @@ def records_of(shelf: Shelf, segment: Segment) -> list[Record]:
 def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> list[Segment]:
     """Write the records of a closed segment from position `first` on into segments as `settings` make them.
 
-    They are durable, and the files of later positions come first: after a crash `segment` stands for what is before
-    them. None are written if it is damaged: they would not show that anything is missing.
+    The files of later positions come first, and are durable before the next gets its name: after a crash `segment`
+    stands for what is before them. None are written if it is damaged: they would not show that anything is missing.
     """
     records = records_of(shelf, segment)
     if segment.is_damaged or len(records) < segment.count:
@@ -125,7 +125,6 @@ def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> lis
         for part in written:
             part.path.unlink()
         raise
-    shelf.directory.sync()
     return written
 
 
@@ -162,8 +161,9 @@ def _written(directory: Directory, first: int, last: int, records: list[Record])
             directory.close(file)
         directory.sync()
         segment.path = segment.path.rename(path)
-    finally:
+    except BaseException:
         path.with_name(path.name + UNFINISHED).unlink(missing_ok=True)
+        raise
     return segment
 
 

@@ -50,6 +50,7 @@ class Journal:
         self._syncing = Mutex()
         self._dropped: Dropped | None = None
         self._is_stopped = False
+        self.is_trimmed = True
         try:
             self._watermark = WatermarkFile(self._files)
             self._start()
@@ -201,7 +202,7 @@ class Journal:
             self._writer.check()
             if is_full(self._shelf.growing, self.settings, now):
                 self._rolls()
-            self._drop(surplus(self._shelf.segments, self.settings, now))
+            self._drop_surplus(now)
             dropped, self._dropped = self._dropped, None
             return dropped
 
@@ -210,10 +211,12 @@ class Journal:
 
         Unlike `retain` it keeps all others, also in segments that other settings made larger. These are split, so that
         `retain` does not drop too much later. Few segments are rewritten: a large one holds a quarter of what is
-        retained, or more. OSError or TooManyOpenFiles if that fails; the records that are retained are there.
+        retained, or more. OSError or TooManyOpenFiles if that fails; then nothing is dropped until a later call, which
+        may be made when `is_trimmed` is False, succeeds.
         """
         with self._shelf.lock:
             self._writer.check()
+            self.is_trimmed = False
             first, number = first_kept(self._shelf.segments, self.settings, now, partial(records_of, self._shelf))
             growing = self._shelf.growing
             if is_oversized(growing, self.settings) or growing.first < first:
@@ -224,12 +227,14 @@ class Journal:
             if cut.first < first:
                 kept = split(self._shelf, cut, first, self.settings)
                 if kept or first > cut.last:
+                    self._files.sync()
                     self._shelf.put(number + 1, 0, kept)
                     self._drop(number + 1, kept)
             else:
                 self._drop(number)
                 if self._shelf.closed:
                     self._split(0)
+            self.is_trimmed = True
 
     def _split(self, number: int) -> None:
         segment = self._shelf.segments[number]
@@ -285,8 +290,13 @@ class Journal:
             self._begin()
         except TooManyOpenFiles:
             return False
-        self._drop(surplus(self._shelf.segments, self.settings))
+        self._drop_surplus()
         return True
+
+    def _drop_surplus(self, now: int | None = None) -> None:
+        """Drop whole segments that are not retained. After a `trim` that failed, they may hold what is."""
+        if self.is_trimmed:
+            self._drop(surplus(self._shelf.segments, self.settings, now))
 
     def _check_room(self) -> None:
         """Raise TooManyOpenFiles if the segment that grows has twice its size, since no other could be begun."""

@@ -111,7 +111,7 @@ def _take(found: Found, path: Path, following: int | None, fsync: bool) -> None:
             _set_aside(found, path, used(source, 0, size), following)
             return
         segment = Segment.new(path, header)
-        torn = _fill(segment, source, size, found.lost)
+        torn = _fill(segment, source, size, found.lost, None if header.last else following)
     found.segments.append(segment)
     is_last = following is None and not header.last
     if size > segment.size and (is_last or not torn):
@@ -136,9 +136,17 @@ def _set_aside(found: Found, path: Path, size: int, following: int | None) -> No
         found.cut = Cut(path.name, size, found.next - 1) if size else found.cut
 
 
-def _fill(segment: Segment, source: Source, size: int, lost: list[Lost]) -> int:
-    """Enter all records into `segment`, and what is lost between them; how many bytes at the end were for others."""
+def _fill(segment: Segment, source: Source, size: int, lost: list[Lost], following: int | None) -> int:
+    """Enter all records into `segment`, and what is lost between them; how many bytes at the end were for others.
+
+    Records from position `following` on are also in other segments, if a crash came while this one was split.
+    """
     for piece in pieces(source, segment.mark, HEADER_SIZE, size):
+        if following is not None and piece.records and piece.records[-1].position >= following:
+            own = [record for record in piece.records if record.position < following]
+            if own:
+                segment.extend(_run(piece._replace(records=own)))
+            break
         if piece.records and piece.skipped:
             segment.is_damaged = True
             lost += hole(segment, segment.last, piece)

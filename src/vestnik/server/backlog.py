@@ -25,8 +25,9 @@ SOURCE: Final = "source"
 class Waiting:
     """A message whose events are routed part by part; all that was stored up to `position` is routed before it."""
 
-    def __init__(self, message: Events, sender: NodeId, number: int, position: int | None) -> None:
+    def __init__(self, message: Events, sender: NodeId, keys: set[Key], number: int, position: int | None) -> None:
         self.sender = sender
+        self.keys = keys
         self.number = number
         self.position = position
         self._message = message
@@ -50,7 +51,7 @@ class Lane:
 
     def __init__(self) -> None:
         self.waiting: deque[Waiting] = deque()
-        self.keys: set[Key] = set()
+        self.keys: Counter[Key] = Counter()  # of the messages that wait
 
 
 class Backlog:
@@ -75,8 +76,8 @@ class Backlog:
         keys = _keys(message, sender)
         lane = self._joined({id(lane): lane for key in keys if (lane := self._by_key.get(key)) is not None})
         self._number += 1
-        lane.waiting.append(Waiting(message, sender, self._number, position))
-        lane.keys |= keys
+        lane.waiting.append(Waiting(message, sender, keys, self._number, position))
+        lane.keys.update(keys)
         self._by_key |= dict.fromkeys(keys, lane)
         self._senders[sender] += 1
 
@@ -88,7 +89,7 @@ class Backlog:
         for other in found.values():
             self._remove(other)
             lane.waiting += other.waiting
-            lane.keys |= other.keys
+            lane.keys.update(other.keys)
         lane.waiting = deque(sorted(lane.waiting, key=lambda one: one.number))
         self._by_key |= dict.fromkeys(lane.keys, lane)
         self._lanes.append(lane)
@@ -110,28 +111,40 @@ class Backlog:
         message, is_last = first.take(most)
         if is_last:
             lane.waiting.popleft()
-            self._done(first.sender)
+            self._done(lane, first)
         if not lane.waiting:
             self._remove(lane)
         return message, first.sender
 
-    def _done(self, sender: NodeId) -> None:
-        self._senders[sender] -= 1
-        if not self._senders[sender]:
-            del self._senders[sender]
+    def _done(self, lane: Lane, one: Waiting) -> None:
+        """Forget a message that does not wait any more."""
+        self._senders[one.sender] -= 1
+        if not self._senders[one.sender]:
+            del self._senders[one.sender]
+        for key in one.keys:
+            lane.keys[key] -= 1
+            if not lane.keys[key]:
+                del lane.keys[key], self._by_key[key]
 
     def drop(self, node: NodeId) -> None:
         """Forget what a neighbour has sent."""
         lane = self._by_key.get((NODE, node))
         if lane is not None:
+            dropped = [one for one in lane.waiting if one.sender == node]
             lane.waiting = deque([one for one in lane.waiting if one.sender != node])
-            del self._senders[node]
+            for one in dropped:
+                self._done(lane, one)
             if not lane.waiting:
                 self._remove(lane)
 
     def routed(self, position: int) -> int:
         """Return up to where all that is stored has been routed, if it is stored up to `position`."""
         return min([one.position for one in self._all() if one.position is not None], default=position)
+
+    @property
+    def has_followers(self) -> bool:
+        """Return whether something is to be done after events."""
+        return bool(self._after)
 
     def after(self, then: Callable[[], None]) -> None:
         """Have something done when all that waits now has been routed."""

@@ -1,21 +1,54 @@
-"""Has events routed, at once if they are few, and otherwise in turns: nobody waits for all that others publish."""
+"""The dispatch routes events at once if they are few, and otherwise in turns: nobody waits for a flood of others."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from vestnik.routing.router import Router
 from vestnik.server.backlog import Backlog, Events, events_of
 from vestnik.server.credit import FEWEST, Credit
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import Forward, NodeId
 
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
 PART: Final = 20_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
+
+
+class Sender:
+    """A client or a neighbour, as long as it is here or events of it are under way."""
+
+    def __init__(self) -> None:
+        self.credit = Credit()
+        self.is_here = False
+        self.is_waiting = False  # it is told when it may go on
+        self._finished = 0  # events that were routed, or dropped
+        self._followers: deque[tuple[int, Callable[[], None]]] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nothing of it is under way."""
+        return not self.credit.under_way
+
+    @property
+    def is_forgotten(self) -> bool:
+        return self.is_idle and not (self.is_here or self.is_waiting or self._followers)
+
+    def finished(self, events: int) -> None:
+        self._finished += events
+
+    def follow(self, then: Callable[[], None]) -> None:
+        """Have something done when all is finished that is under way now."""
+        self._followers.append((self._finished + self.credit.under_way, then))
+
+    def due(self) -> Iterator[Callable[[], None]]:
+        """Yield what can be done by now."""
+        while self._followers and self._followers[0][0] <= self._finished:
+            yield self._followers.popleft()[1]
 
 
 class Dispatch:
@@ -29,10 +62,8 @@ class Dispatch:
         self._go_on = go_on
         self._loop = asyncio.get_running_loop()
         self._backlog = Backlog()
-        self._credits: dict[NodeId, Credit] = {}
-        self._waiting: set[NodeId] = set()  # those who are told when they may go on
-        self._idle: dict[NodeId, list[Callable[[], None]]] = {}  # what is done when nothing of somebody is under way
-        self._left: set[NodeId] = set()  # clients that are not here any more
+        self._senders: defaultdict[NodeId, Sender] = defaultdict(Sender)
+        self._is_scheduled = False
         self._ends: float | None = None  # when this turn of the loop has to
 
     def close(self) -> None:
@@ -41,71 +72,73 @@ class Dispatch:
 
     def room(self, client: NodeId) -> int:
         """Return how many events of a client can be taken now. If there is no room, it is told to go on later."""
-        credit = self._credits.get(client) or Credit()
-        room = credit.room(self._router.load(client))
-        if room <= 0:
-            self._waiting.add(client)
+        sender = self._senders[client]
+        room = sender.credit.room(self._router.load(client))
+        sender.is_here, sender.is_waiting = True, room <= 0
         return room
 
     def is_behind(self, neighbour: NodeId) -> bool:
         """Return whether events of a neighbour wait. If so, it is told to go on later."""
         is_behind = self._backlog.is_behind(neighbour)
         if is_behind:
-            self._waiting.add(neighbour)
+            self._senders[neighbour].is_waiting = True
         return is_behind
 
     def is_idle(self, node: NodeId) -> bool:
         """Return whether nothing of a client or a neighbour is under way."""
-        credit = self._credits.get(node)
-        return not self._backlog.is_behind(node) and (credit is None or not credit.under_way)
+        return node not in self._senders or self._senders[node].is_idle
 
-    def when_idle(self, node: NodeId, then: Callable[[], None]) -> None:
-        """Do something, in a later turn of the loop, when nothing of a client or a neighbour is under way."""
-        self._idle.setdefault(node, []).append(then)
-        self._tell(node)
+    def when_routed(self, node: NodeId, then: Callable[[], None]) -> None:
+        """Do something, in a later turn of the loop, when all is routed that a client or a neighbour sent until now."""
+        self._senders[node].follow(then)
+        self._advance(node)
 
     def took(self, client: NodeId, events: int) -> None:
-        """Events of a client are being stored."""
-        self._left.discard(client)
-        self._credits.setdefault(client, Credit()).took(events)
+        """Count events that are being stored."""
+        self._senders[client].credit.took(events)
 
-    def dropped(self, client: NodeId, events: int) -> None:
-        """They could not be."""
-        if client in self._credits:
-            self._credits[client].dropped(events)
-        self._tell(client)
+    def dropped(self, node: NodeId, events: int) -> None:
+        """Count events that will not be routed."""
+        sender = self._senders[node]
+        sender.credit.dropped(events)
+        sender.finished(events)
+        self._advance(node)
 
     def left(self, client: NodeId) -> None:
-        """A client is not here any more. Its credit is forgotten when nothing of it is under way."""
-        self._waiting.discard(client)
-        self._left.add(client)
-        self._tell(client)
+        """Forget a client that is not here any more, when nothing of it is under way."""
+        if client in self._senders:
+            self._senders[client].is_here = self._senders[client].is_waiting = False
+            self._advance(client)
 
     def route(self, message: Events, sender: NodeId, position: int | None = None) -> None:
         """Route events: at once, or in turns with those of others if that may take long.
 
         All that is stored up to `position` is routed, or waits before them.
         """
-        if not self._backlog and self._has_time() and len(events_of(message)) <= self._part(sender):
+        count = len(events_of(message))
+        if isinstance(message, Forward):
+            self.took(sender, count)
+        if not self._backlog and self._has_time() and count <= self._part(sender):
             self._route(message, sender)
         else:
-            if not self._backlog:
-                self._loop.call_soon(self._route_on)
             self._backlog.put(message, sender, position)
+            self._schedule()
 
     def link_down(self, neighbour: NodeId) -> None:
         """Drop the events of a neighbour that are not routed: when it is back, it is asked for them again."""
         self._backlog.drop(neighbour)
-        self._waiting.discard(neighbour)
-        self._tell(neighbour)
+        if neighbour in self._senders:
+            self._senders[neighbour].is_waiting = False
+            self.dropped(neighbour, self._senders[neighbour].credit.under_way)
+        self._do_followers()
 
     def position(self, stored: int) -> int:
         """Return up to where all has been routed, if it is stored up to `stored`."""
         return self._backlog.routed(stored)
 
     def after(self, then: Callable[[], None]) -> None:
-        """Do something when all is routed that waits now."""
-        if self._backlog:
+        """Do something when all is routed that waits now, in the order of the calls."""
+        if self._backlog or self._backlog.has_followers:
             self._backlog.after(then)
         else:
             then()
@@ -115,12 +148,19 @@ class Dispatch:
         try:
             self._handle(message, sender)
         finally:
-            if sender in self._credits:
-                self._credits[sender].routed(count, time.perf_counter() - begun)
-            self._tell(sender)
+            one = self._senders[sender]
+            one.credit.routed(count, time.perf_counter() - begun)
+            one.finished(count)
+            self._advance(sender)
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._route_on)
 
     def _route_on(self) -> None:
         """Route what waits in one lane, until its turn is over."""
+        self._is_scheduled = False
         until = time.perf_counter() + TURN
         lane = self._backlog.turn()
         try:
@@ -131,25 +171,23 @@ class Dispatch:
                     break
         finally:
             if self._backlog:
-                self._loop.call_soon(self._route_on)
-            for then in self._backlog.ripe():
-                then()
+                self._schedule()
+            self._do_followers()
 
-    def _tell(self, node: NodeId) -> None:
-        """Let somebody go on that has waited, in a later turn of the loop."""
-        if node in self._waiting and not self._backlog.is_behind(node):
-            self._waiting.remove(node)
+    def _do_followers(self) -> None:
+        for then in self._backlog.ripe():
+            then()
+
+    def _advance(self, node: NodeId) -> None:
+        """Let a client or a neighbour go on that has waited, in a later turn of the loop; forget one that has left."""
+        sender = self._senders[node]
+        if sender.is_waiting and not self._backlog.is_behind(node):
+            sender.is_waiting = False
             self._loop.call_soon(self._go_on, node)
-        if node in self._idle or node in self._left:
-            self._tell_idle(node)
-
-    def _tell_idle(self, node: NodeId) -> None:
-        if self.is_idle(node):
-            for then in self._idle.pop(node, ()):
-                self._loop.call_soon(then)
-            if node in self._left:
-                self._left.remove(node)
-                self._credits.pop(node, None)
+        for then in sender.due():
+            self._loop.call_soon(then)
+        if sender.is_forgotten:
+            del self._senders[node]
 
     def _part(self, sender: NodeId) -> int:
         """Return how many events of a client or a neighbour can be routed before the clock is looked at."""

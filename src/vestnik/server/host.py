@@ -308,16 +308,16 @@ class BrokerHost:
                     self._heard(end, guest, message)
                     self.flush()
             finally:
-                self._when_routed(end, guest, release)
+                self.engine.dispatch.when_routed(guest.name, partial(self._routed, end, guest, release))
         except BaseException:
             end.close()
             self.closed(end, UNHANDLED)
             raise
 
-    def _when_routed(self, end: End, guest: Guest, release: Callable[[], None]) -> None:
+    def _routed(self, end: End, guest: Guest, release: Callable[[], None]) -> None:
         """Free what was kept for a message, and read on, when all its events are routed."""
-        if self._batches.is_open(end) or not self.engine.dispatch.is_idle(guest.name):
-            self.engine.dispatch.when_idle(guest.name, partial(self._when_routed, end, guest, release))
+        if self._batches.is_open(end):
+            self.engine.dispatch.when_routed(guest.name, partial(self._routed, end, guest, release))
             return
         release()
         self._pacing.prepared(end)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Final
 
 from vestnik.transport.ends import End
 from vestnik.wire.messages import Message, NodeId, Publish, Refusal, Refused, Stored
+
+FIRST_PART: Final = 1 << 64
+"""The number of the first request that is a part. No client can send such a number."""
 
 
 class Batch:
@@ -45,12 +49,12 @@ class Batch:
 
 
 class Batches:
-    """The batches that are taken part by part. The requests of parts have negative numbers, which no client uses."""
+    """The batches that are taken part by part. Each part is a request of its own, numbered from FIRST_PART on."""
 
     def __init__(self) -> None:
         self._by_end: dict[End, Batch] = {}
         self._by_request: dict[int, Batch] = {}
-        self._requests = count(-1, -1)
+        self._requests = count(FIRST_PART)
 
     def begin(self, client: NodeId, end: End, message: Publish) -> None:
         self._by_end[end] = Batch(client, end, message)
@@ -71,7 +75,7 @@ class Batches:
 
     def answered(self, client: NodeId, answer: Stored | Refused) -> Message | None:
         """Return what to answer the client: nothing while a part is not answered, or if it has left since."""
-        if answer.request >= 0:
+        if answer.request < FIRST_PART:
             return answer
         batch = self._by_request.pop(answer.request, None)
         return batch.answered(answer) if batch is not None and batch.client == client else None

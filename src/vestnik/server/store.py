@@ -223,6 +223,8 @@ class JournalStore:
 
     def _retain(self) -> None:
         """Drop what is too old or not the latest, and tell what was dropped, also when something was appended."""
+        if not self._journal.is_trimmed:
+            self._trim()
         try:
             dropped = self._journal.retain(time.time_ns() // 1000)
         except JournalFailed:
