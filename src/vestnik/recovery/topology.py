@@ -1,0 +1,118 @@
+"""Which origins can be reached, and through which neighbour.
+
+Each origin has one way, a neighbour. Events, frontiers and pages of the origin count only if they come from there, so
+one cursor is enough against duplicates, also while links are moved. A way that is lost is told to the neighbours before
+another is used: nobody takes a break for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.origins import Offer, Origin, OriginGone, OriginHere, OriginOffers
+
+Offers: TypeAlias = frozenset[Offer]
+
+
+class Say(NamedTuple):
+    """A message for a neighbour."""
+
+    to: NodeId
+    message: Message
+
+
+class Rerouted(NamedTuple):
+    """Origins whose way was lost, and then those that have a new one; and what neighbours are told of it, in order."""
+
+    lost: list[Origin]
+    found: list[Origin]
+    told: list[Say]
+
+
+class Topology:
+    """The ways of one broker, whose own log is `own`."""
+
+    def __init__(self, own: Origin) -> None:
+        self.own = own
+        self.offers: Offers = frozenset()  # of clients of this broker
+        self._reach: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour says
+        self._said: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour was told
+        self._via: dict[Origin, NodeId] = {}
+
+    @property
+    def neighbours(self) -> list[NodeId]:
+        return list(self._reach)
+
+    def way(self, origin: Origin) -> NodeId | None:
+        """Return the neighbour through which an origin is reached."""
+        return self._via.get(origin)
+
+    def link_up(self, neighbour: NodeId) -> list[Say]:
+        """Add a link, and tell the neighbour what can be reached on this side."""
+        self._reach[neighbour], self._said[neighbour] = {}, {}
+        told = self._say(neighbour, self.own, self.offers)
+        for origin, way in self._via.items():
+            told += self._say(neighbour, origin, self._reach[way][origin])
+        return told
+
+    def link_down(self, neighbour: NodeId) -> Rerouted:
+        del self._reach[neighbour], self._said[neighbour]
+        return self._reroute()
+
+    def here(self, neighbour: NodeId, origin: Origin, offers: Offers) -> Rerouted:
+        self._reach[neighbour][origin] = offers
+        return self._reroute()
+
+    def gone(self, neighbour: NodeId, origin: Origin) -> Rerouted:
+        self._reach[neighbour].pop(origin, None)
+        return self._reroute()
+
+    def offered(self, neighbour: NodeId, origin: Origin, offers: Offers) -> tuple[Offers | None, list[Say]]:
+        """Take in the offers at an origin; return those before if they count here, and what others are told."""
+        before = self._reach[neighbour].get(origin)
+        if before is None:
+            return None, []
+        self._reach[neighbour][origin] = offers
+        if self._via.get(origin) != neighbour:
+            return None, []
+        return before, self._say_others(neighbour, origin, offers)
+
+    def offer(self, offers: Offers) -> list[Say]:
+        """Tell all neighbours what the clients of this broker advertise now."""
+        self.offers = offers
+        return [say for neighbour in self._reach for say in self._say(neighbour, self.own, offers)]
+
+    def _reroute(self) -> Rerouted:
+        """First give up all ways that are lost, and then look for others."""
+        lost = [origin for origin, way in self._via.items() if origin not in self._reach.get(way, {})]
+        told: list[Say] = []
+        for origin in lost:
+            del self._via[origin]
+            for neighbour in self._reach:
+                told += self._unsay(neighbour, origin)
+        found: list[Origin] = []
+        for neighbour, reach in self._reach.items():
+            for origin, offers in reach.items():
+                if origin not in self._via and origin.broker != self.own.broker:
+                    self._via[origin] = neighbour
+                    told += [*self._unsay(neighbour, origin), *self._say_others(neighbour, origin, offers)]
+                    found.append(origin)
+        return Rerouted(lost, found, told)
+
+    def _say_others(self, neighbour: NodeId, origin: Origin, offers: Offers) -> list[Say]:
+        return [say for other in self._reach if other != neighbour for say in self._say(other, origin, offers)]
+
+    def _say(self, neighbour: NodeId, origin: Origin, offers: Offers) -> list[Say]:
+        """Tell a neighbour that an origin is here and what is offered there, unless it knows, or is the way itself."""
+        said = self._said[neighbour]
+        if self._via.get(origin) == neighbour or said.get(origin) == offers:
+            return []
+        message = OriginOffers(origin, offers) if origin in said else OriginHere(origin, offers)
+        said[origin] = offers
+        return [Say(neighbour, message)]
+
+    def _unsay(self, neighbour: NodeId, origin: Origin) -> list[Say]:
+        if self._said[neighbour].pop(origin, None) is None:
+            return []
+        return [Say(neighbour, OriginGone(origin))]

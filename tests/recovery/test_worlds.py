@@ -1,0 +1,17 @@
+"""Recovery in random worlds: nothing acknowledged and wanted is lost, repeated or out of order, whatever fails."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from recovery.worlds import World
+
+RUNS = int(os.environ.get("VESTNIK_RUNS", "300"))
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, 50))
+def test_nothing_is_lost_in_random_worlds(first: int) -> None:
+    wrong = {seed: blames for seed in range(first, first + 50) if (blames := World(seed).run())}
+    assert wrong == {}
