@@ -160,10 +160,9 @@ class Node:
     def tick(self, life: int) -> None:
         if not self.is_up or life != self.life:
             return
-        for neighbour, (link, session) in list(self.links.items()):
-            if self.world.now - self.heard[neighbour] > LEASE:  # a lapsed lease is a link that is cut
-                link.cut(back=self.world.rng.uniform(0.2, 2))
-                self.link_down(neighbour, session)
+        for neighbour in list(self.links):
+            if self.world.now - self.heard[neighbour] > LEASE:
+                self.lapse(neighbour)
         self.do(self.recovery.report())
         if self.world.rng.random() < 0.5:
             for key in list(self.clients):
@@ -172,6 +171,12 @@ class Node:
             if self.recovery.feeds.readers[key].is_here and self.world.rng.random() < 0.3:
                 client.push(self.recovery.feeds.cursors(key))
         self.world.after(HEARTBEAT, self.tick, life)
+
+    def lapse(self, neighbour: str) -> None:
+        """Cut a link over which nothing came for a lease."""
+        link, session = self.links[neighbour]
+        link.cut(back=self.world.rng.uniform(0.2, 2))
+        self.link_down(neighbour, session)
 
     # --- what it does ---
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from recovery.mistakes import MISTAKES, Plant
 from recovery.worlds import World
 
 RUNS = int(os.environ.get("VESTNIK_RUNS", "300"))
@@ -15,3 +16,12 @@ RUNS = int(os.environ.get("VESTNIK_RUNS", "300"))
 def test_nothing_is_lost_in_random_worlds(first: int) -> None:
     wrong = {seed: blames for seed in range(first, first + 50) if (blames := World(seed).run())}
     assert wrong == {}
+
+
+@pytest.mark.parametrize(("plant", "seed"), MISTAKES.items(), ids=lambda value: getattr(value, "__name__", ""))
+def test_a_mistake_is_found(plant: Plant, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the checker, or by an invariant that the code asserts."""
+    assert World(seed).run() == [], "nothing is wrong without the mistake"
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        assert World(seed).run() == []

@@ -275,8 +275,8 @@ class Feeds:
         key, unsaid = reader.key, self.end(reader.key)
         self.readers[key] = reader
         cursors = start.cursors
-        for origin in {*self.roster.main, *(cursors or {})}:
-            if cursors is not None and self._is_over(origin):
+        for origin in dict.fromkeys([*self.roster.main, *(cursors or {})]):
+            if cursors is not None and self.is_over(origin):
                 self._tell(reader, origin, Span(cursors[origin], ENDLESS), force=True)
             elif cursors is not None and origin in cursors:
                 self.roster.add(key, origin, cursors[origin])
@@ -293,13 +293,12 @@ class Feeds:
         for feed in self.roster.own(key).values():
             self._catch_up(feed)
         for origin, gap in unsaid:
-            first = max(gap.first, (cursors or {}).get(origin, 0))
-            if first < gap.end:
-                self._tell(reader, origin, Span(first, gap.end), force=True)
+            if origin not in (cursors or {}):
+                self._tell(reader, origin, gap, force=True)
 
-    def _is_over(self, origin: Origin) -> bool:
+    def is_over(self, origin: Origin) -> bool:
         """Return whether the broker of a log has begun another."""
-        return any(one.broker == origin.broker and one.log > origin.log for one in self.roster.main)
+        return any(one.log > origin.log for one in self.roster.logs_of(origin.broker))
 
     def end(self, key: ReaderKey) -> list[tuple[Origin, Span]]:
         """Remove a reader; return the gaps that it could not be told."""
@@ -339,7 +338,8 @@ class Feeds:
     def cursors(self, key: ReaderKey) -> dict[Origin, int]:
         """Return how far a reader has come: a client that hands this over elsewhere misses and repeats nothing."""
         feeds = [self.roster.of(key, origin) for origin in self.roster.origins(key)]
-        return {feed.origin: feed.cursor for feed in feeds if feed is not None and feed.since is None}
+        before_gaps = {origin: gap.first for origin, gap in self.readers[key].unsaid}
+        return before_gaps | {feed.origin: feed.cursor for feed in feeds if feed is not None and feed.since is None}
 
     def _is_covered(self, reader: Reader, origin: Origin) -> bool:
         """Return whether the path for a new reader is in place: its own log, or one that a wider reader follows."""

@@ -68,7 +68,7 @@ class Recovery:
     def origin_here(self, message: OriginHere, sender: NodeId) -> list[Act]:
         """Handle an origin that can be reached. A later log of the same broker supersedes the earlier ones."""
         origin = message.origin
-        for known in self._logs_of(origin):
+        for known in self.feeds.roster.logs_of(origin.broker):
             if known.log < origin.log:
                 self.feeds.superseded(known)
         return self._rerouted(self.topology.here(sender, origin, message.offers))
@@ -82,15 +82,12 @@ class Recovery:
             self.feeds.offered(message.origin, before, message.offers)
         return [*told, *self._moved()]
 
-    def _logs_of(self, origin: Origin) -> list[Origin]:
-        return [known for known in self.feeds.roster.main if known.broker == origin.broker]
-
     def _rerouted(self, rerouted: Rerouted) -> list[Act]:
         for origin in rerouted.lost:
             self._frontiers.pop(origin, None)
             self.feeds.lost(origin)
         for origin in rerouted.found:
-            if all(known.log <= origin.log for known in self._logs_of(origin)):
+            if not self.feeds.is_over(origin):
                 self.feeds.found(origin)
         return [*rerouted.told, *self._moved()]
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.reader import ReaderKey
+from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import Origin
 
 Outer = TypeVar("Outer")
@@ -39,8 +40,13 @@ class Roster:
             yield self.main[origin]
         yield from list(self.apart(origin).values())
 
-    def origins(self, reader: ReaderKey) -> set[Origin]:
-        return {*self.main, *self.own(reader)}
+    def origins(self, reader: ReaderKey) -> list[Origin]:
+        """Return the origins that a reader reads."""
+        return list(dict.fromkeys([*self.main, *self.own(reader)]))
+
+    def logs_of(self, broker: NodeId) -> list[Origin]:
+        """Return the logs of a broker that any reader reads."""
+        return [origin for origin in dict.fromkeys([*self.main, *self._by_origin]) if origin.broker == broker]
 
     def has(self, feed: Feed) -> bool:
         """Return whether a feed is still in use."""

@@ -1,0 +1,172 @@
+"""Mistakes that can be planted in recovery, each a way to get the protocol wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import pytest
+
+from recovery.nodes import Disk, Node
+from recovery.worlds import Link
+from vestnik.recovery.feed import Feed, FeedState
+from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.reader import Reader
+from vestnik.recovery.recovery import Act, Recovery
+from vestnik.recovery.topology import Say, Topology
+from vestnik.wire.origins import FetchPage, Origin, PageRead, Slice
+
+Patch = pytest.MonkeyPatch
+Plant = Callable[[Patch], None]
+LATE: Final = 1 << 60
+
+
+def believe_every_frontier(patch: Patch) -> None:
+    patch.setattr(Feed, "pass_frontier", lambda feed, offset: setattr(feed, "cursor", max(feed.cursor, offset)))
+
+
+def ignore_fresh_advertisements_during_a_fetch(patch: Patch) -> None:
+    def go_live(feed: Feed, edge: int) -> bool:
+        if feed.cursor >= edge:
+            feed._become(FeedState.LIVE)
+        return feed.is_live
+
+    patch.setattr(Feed, "go_live", go_live)
+
+
+def skip_the_rest_of_a_page_without_room(patch: Patch) -> None:
+    give = Feeds._give_apart
+
+    def skip(feeds: Feeds, feed: Feed, key: Any, page: Slice) -> bool:
+        give(feeds, feed, key, page)
+        return key not in feeds._merges
+
+    patch.setattr(Feeds, "_give_apart", skip)
+
+
+def fetch_nothing_for_fresh_advertisements(patch: Patch) -> None:
+    patch.setattr(Feeds, "offered", lambda *_: None)
+
+
+def forget_events_of_other_origins(patch: Patch) -> None:
+    patch.setattr(Reader, "repeats", lambda *_: False)
+
+
+def start_new_origins_at_their_end(patch: Patch) -> None:
+    found = Feeds.found
+
+    def late(feeds: Feeds, origin: Origin) -> None:
+        made = {key: reader.made for key, reader in feeds.readers.items()}
+        for reader in feeds.readers.values():
+            reader.made = LATE
+        found(feeds, origin)
+        for key, reader in feeds.readers.items():
+            reader.made = made[key]
+
+    patch.setattr(Feeds, "found", late)
+
+
+def call_the_end_of_each_page_the_edge(patch: Patch) -> None:
+    def answer(recovery: Recovery, asked: FetchPage, page: Slice) -> Say:
+        *path, back = asked.path
+        return Say(back, PageRead(recovery._own, asked.request, page, page.upto, tuple(path)))
+
+    patch.setattr(Recovery, "_answer", answer)
+
+
+def hide_breaks_from_neighbours(patch: Patch) -> None:
+    patch.setattr(Topology, "_unsay", lambda *_: [])
+
+
+def give_up_logs_without_a_gap(patch: Patch) -> None:
+    patch.setattr(Feeds, "superseded", lambda feeds, origin: feeds.roster.drop_origin(origin))
+
+
+def give_offsets_twice(patch: Patch) -> None:
+    def crash(disk: Disk, damage: int) -> None:
+        end = max(disk.start, disk.synced - damage)
+        disk.log = [entry for entry in disk.log if entry.offset < end]
+        disk.synced = end
+
+    patch.setattr(Disk, "crash", crash)
+
+
+def keep_a_link_whose_lease_has_lapsed(patch: Patch) -> None:
+    def lapse(node: Node, neighbour: str) -> None:
+        node.router.disconnect(neighbour)
+        node.router.connect(neighbour)
+        node.do(())
+
+    patch.setattr(Node, "lapse", lapse)
+
+
+def tell_entries_after_fetches(patch: Patch) -> None:
+    def do(node: Node, acts: Iterable[Act]) -> None:
+        life, told = node.life, list(node.router.flush(0.0))
+        sessions = {neighbour: node.links[neighbour] for neighbour, _ in told if neighbour in node.links}
+
+        def tell() -> None:
+            for neighbour, message in told:
+                if node.is_up and node.life == life and node.links.get(neighbour) == sessions.get(neighbour):
+                    node.send(neighbour, message)
+
+        node.world.after(node.world.rng.uniform(0.1, 1), tell)
+        perform(node, acts)
+
+    perform = Node.do
+    patch.setattr(Node, "do", do)
+
+
+def share_a_feed_that_is_not_live(patch: Patch) -> None:
+    def is_covered(feeds: Feeds, reader: Reader, origin: Origin) -> bool:
+        others = [one for one in feeds.readers.values() if one is not reader]
+        return origin == feeds._own or any(one.filter.covers(reader.filter) for one in others)
+
+    patch.setattr(Feeds, "_is_covered", is_covered)
+
+
+def store_cursors_past_what_was_taken(patch: Patch) -> None:
+    stored = Node.stored
+
+    def ahead(node: Node, key: Any) -> dict[str, Any]:
+        return stored(node, key) | {"cursors": node.recovery.feeds.cursors(key)}
+
+    patch.setattr(Node, "stored", ahead)
+
+
+def let_pages_overtake_events(patch: Patch) -> None:
+    send = Link.send
+
+    def overtake(link: Link, sender: str, session: int, message: Any) -> None:
+        if isinstance(message, PageRead) and link.session == session:
+            delay = link.world.rng.uniform(0.01, 0.1)
+            link.world.after(delay, link._arrive, session, link.other(sender), message)
+        else:
+            send(link, sender, session, message)
+
+    patch.setattr(Link, "send", overtake)
+
+
+def tell_no_gap(patch: Patch) -> None:
+    patch.setattr(Feeds, "_tell", lambda *_, **__: True)
+
+
+MISTAKES: Final[dict[Plant, int]] = {
+    believe_every_frontier: 0,
+    ignore_fresh_advertisements_during_a_fetch: 13,
+    skip_the_rest_of_a_page_without_room: 0,
+    fetch_nothing_for_fresh_advertisements: 13,
+    forget_events_of_other_origins: 28,
+    start_new_origins_at_their_end: 35,
+    call_the_end_of_each_page_the_edge: 5,
+    hide_breaks_from_neighbours: 2,
+    give_up_logs_without_a_gap: 200,
+    give_offsets_twice: 62,
+    keep_a_link_whose_lease_has_lapsed: 62,
+    tell_entries_after_fetches: 2,
+    share_a_feed_that_is_not_live: 728,
+    store_cursors_past_what_was_taken: 139,
+    let_pages_overtake_events: 43,
+    tell_no_gap: 2,
+}
+"""Each mistake, with the seed of a world in which it shows."""
