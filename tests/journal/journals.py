@@ -13,6 +13,10 @@ SMALL = Settings(segment_size=200, retain_size=100_000, fsync=False)
 """Segments of a few records, on a disk that never loses power."""
 
 
+NEW: Entry = (0, 1_000_000, b"new")
+"""Something that is appended later than everything else."""
+
+
 def entry(number: int) -> Entry:
     """Something that is different for each number."""
     return number % 256, 1_000 * number, f"record {number} {'x' * (number % 7)}".encode()
@@ -33,7 +37,7 @@ def expected(first: int, last: int) -> dict[int, Entry]:
 def filled(directory: Path, last: int, settings: Settings = SMALL) -> Journal:
     """A journal that has `entry(position)` at each position, some at a time."""
     journal = Journal.open(directory, settings)
-    for first in range(journal.last + 1, last + 1, 2):
+    for first in range(journal.next, last + 1, 2):
         journal.append(entries(first, min(first + 1, last)))
     return journal
 

@@ -8,9 +8,10 @@ from zlib import crc32
 
 import pytest
 
-from journal.journals import SMALL, entry, files, filled, missing, overwrite, put, read_all, segments
+from journal.journals import NEW, SMALL, entry, files, filled, missing, overwrite, put, read_all, segments
 from vestnik.errors import InvalidJournal
 from vestnik.journal import Cut, Entry, Journal, Settings, scan
+from vestnik.journal.index import index_of
 from vestnik.journal.records import encode
 from vestnik.journal.segments import HEADER_SIZE, LAYOUT, Header
 from vestnik.journal.watermark import FILE
@@ -94,10 +95,10 @@ def test_damage_to_any_byte_is_found_at_opening(
             )
             assert agrees(found, truth, said), (path.name, at, recovery)
             assert recovery.records == len(found)
-            assert journal.append([entry(0)]) > max(found, default=0)
+            assert journal.append([NEW]) > max(found, default=0)
         with Journal.open(path.parent, SMALL) as journal:
             assert journal.recovery.cut is None
-            assert read_all(journal.read()) == found | {journal.last: entry(0)}
+            assert read_all(journal.read()) == found | {journal.last: NEW}
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
@@ -112,16 +113,22 @@ def test_damage_to_any_byte_is_found_in_reading(
             assert agrees(read_all(cursor), truth, missing(cursor.lost)), (path.name, at, cursor.lost)
 
 
-def test_a_damaged_record_costs_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_damaged_record_costs_no_other(tmp_path: Path, is_indexed: bool) -> None:
+    """It is found when it is read: if the segment has an index, not by opening."""
     filled(tmp_path, LAST).close()
     path = segments(tmp_path)[1]
     first = int(path.stem)
     harm(path, flipped(1), HEADER_SIZE + 30)
+    if not is_indexed:
+        index_of(path).unlink()
     with Journal.open(tmp_path, SMALL) as journal:
-        (lost,) = journal.recovery.lost
+        cursor = journal.read()
+        assert read_all(cursor).keys() == set(range(1, LAST + 1)) - {first}
+        (lost,) = cursor.lost
         assert (lost.first, lost.last) == (first, first)
         assert str(lost).startswith(f"position {first} cannot be read: ")
-        assert read_all(journal.read()).keys() == set(range(1, LAST + 1)) - {first}
+        assert missing(journal.recovery.lost) == (set() if is_indexed else {first})
 
 
 @pytest.mark.parametrize("chunk", range(60, 90))
@@ -214,7 +221,7 @@ def test_what_is_missing_is_said_again_after_more_was_appended(tmp_path: Path) -
     for _ in range(2):
         with Journal.open(tmp_path, SMALL) as journal:
             assert missing(journal.recovery.lost) == {last}
-            assert journal.append([entry(0)]) > last
+            assert journal.append([NEW]) > last
 
 
 def test_a_compacted_segment_is_never_appended_to(tmp_path: Path) -> None:
@@ -223,19 +230,22 @@ def test_a_compacted_segment_is_never_appended_to(tmp_path: Path) -> None:
         journal.compact(lambda record: record.position % 2 or None)
     segments(tmp_path)[-1].unlink()
     with Journal.open(tmp_path, SMALL) as journal:
-        journal.append([entry(0)])
+        journal.append([NEW])
         found = read_all(journal.read())
     with Journal.open(tmp_path, SMALL) as journal:
         assert read_all(journal.read()) == found
 
 
-def test_a_version_of_later_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_version_is_refused(tmp_path: Path, version: int) -> None:
     filled(tmp_path, LAST).close()
     path = segments(tmp_path)[0]
     data = path.read_bytes()
-    later = data[:8] + (2).to_bytes(4, "little") + data[12 : LAYOUT.size]
+    later = data[:8] + version.to_bytes(4, "little") + data[12 : LAYOUT.size]
     path.write_bytes(later + crc32(later).to_bytes(4, "little") + data[HEADER_SIZE:])
-    with pytest.raises(InvalidJournal, match="is of version 2; only 1 can be read"):
+    with pytest.raises(
+        InvalidJournal, match=f"is of version {version}, and .* reads version 2; ingest or export .* choose another"
+    ):
         Journal.open(tmp_path, SMALL)
     path.write_bytes(data)
     Journal.open(tmp_path, SMALL).close()

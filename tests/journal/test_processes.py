@@ -10,7 +10,8 @@ import pytest
 
 from journal.journals import contents, expected, failing_to_sync, python
 from vestnik.errors import JournalLocked
-from vestnik.journal import Journal, Settings
+from vestnik.journal import Entry, Journal, Settings
+from vestnik.journal.reservation import reserved_in
 
 SETTINGS = "Settings(segment_size=20_000, retain_size=1 << 30)"
 START = """
@@ -26,7 +27,7 @@ APPEND_AND_SYNC = f"""
 journal = Journal.open(sys.argv[1], {SETTINGS})
 while True:
     for _ in range(5):
-        journal.append(entries(journal.last + 1, journal.last + 7))
+        journal.append(entries(journal.next, journal.next + 6))
     print(journal.sync())
 """
 
@@ -36,7 +37,7 @@ import asyncio
 journal = Journal.open(sys.argv[1], {SETTINGS})
 async def publish(commit):
     while True:
-        position = journal.append(entries(journal.last + 1, journal.last + 3))
+        position = journal.append(entries(journal.next, journal.next + 2))
         await commit.committed(position)
         print(position)
 async def main():
@@ -52,7 +53,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 journal = Journal.open(sys.argv[1])
 try:
     while True:
-        journal.append(entries(journal.last + 1, journal.last + 7))
+        journal.append(entries(journal.next, journal.next + 6))
         journal.sync()
 except JournalFailed as failure:
     print(journal.committed)
@@ -96,15 +97,21 @@ def end(process: subprocess.Popen[str]) -> list[str]:
 
 @pytest.mark.parametrize("script", [APPEND_AND_SYNC, APPEND_AND_WAIT], ids=["sync", "group commit"])
 def test_what_was_committed_survives_kill_9(tmp_path: Path, script: str) -> None:
+    before: dict[int, Entry] = {}
     for lives in range(1, 6):
         process = python(script, tmp_path)
         reported = printed(process, 10 * lives)
         process.send_signal(signal.SIGKILL)
         committed = max(map(int, reported + end(process)))
+        reserved = reserved_in(tmp_path)
+        assert reserved is not None
         with Journal.open(tmp_path, Settings(segment_size=20_000)) as journal:
             assert journal.recovery.lost == ()
             assert journal.last >= committed
-            assert contents(journal.read()) == expected(1, journal.last)
+            found = contents(journal.read())
+            assert found == before | expected(min(found.keys() - before.keys()), journal.last)
+            assert journal.next == reserved > journal.last, "a killed process may have used all that it had reserved"
+            before = found
 
 
 def test_a_full_disk_leaves_no_half_record(tmp_path: Path) -> None:

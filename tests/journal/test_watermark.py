@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from journal.journals import SMALL, entry, expected, filled, missing, overwrite, put, read_all, segments
+from journal.journals import NEW, SMALL, entry, expected, filled, missing, overwrite, put, read_all, segments
 from vestnik.journal import Entry, Journal, Observer, Settings
+from vestnik.journal.index import index_of
 from vestnik.journal.records import encode
+from vestnik.journal.reservation import reserved_in
 from vestnik.journal.segments import HEADER_SIZE
-from vestnik.journal.watermark import FILE, Watermark, watermark_in
+from vestnik.journal.watermark import FILE, watermark_in
 
 LAST = 10
 
@@ -30,19 +32,29 @@ def left_by_a_kill(journal: Journal, directory: Path, to: Path) -> Path:
     return to
 
 
+def reached(directory: Path) -> tuple[int, int]:
+    """Return the first and the last position by the watermark."""
+    mark = watermark_in(directory)
+    return mark.first, mark.last
+
+
 def check(directory: Path, kept: set[int]) -> None:
-    """Readers get the positions that are `kept`, and are told that all others from 1 to LAST are missing."""
+    """Readers get the positions that are `kept`, and are told that all others before the reserved end are missing."""
     truth = {position: one for position, one in expected(1, LAST).items() if position in kept}
     lost = set(range(1, LAST + 1)) - kept
     assert told(directory) == (truth, lost), "nobody has opened it"
+    end = reserved_in(directory)
+    assert end is not None
+    last = end - 1 if LAST in lost else LAST
+    lost = set(range(1, last + 1)) - kept
     for life in range(3):
         with Journal.open(directory, SMALL) as journal:
             assert missing(journal.recovery.lost) == lost
-            cursor = journal.read(until=LAST)
+            cursor = journal.read(until=last)
             assert (read_all(cursor), missing(cursor.lost)) == (truth, lost)
-            assert (journal.first, journal.last) == (1, LAST + life), "no position is used twice"
-            assert told(directory) == (truth | {LAST + n: entry(0) for n in range(1, life + 1)}, lost)
-            journal.append([entry(0)])
+            assert (journal.first, journal.last) == (1, last + life), "no position is used twice"
+            assert told(directory) == (truth | {last + n: NEW for n in range(1, life + 1)}, lost)
+            journal.append([NEW])
 
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
@@ -79,6 +91,7 @@ def test_all_records_of_the_last_segment_are_cut_off(tmp_path: Path) -> None:
 def test_damage_at_the_first_position(tmp_path: Path, at: int) -> None:
     filled(tmp_path, LAST).close()
     path, following = segments(tmp_path)[:2]
+    index_of(path).unlink()  # with an index, only a reader finds it
     data = path.read_bytes()
     overwrite(path, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     check(tmp_path, set(range(2 if at > HEADER_SIZE else int(following.stem), LAST + 1)))
@@ -121,7 +134,7 @@ def test_a_damaged_watermark_says_nothing(tmp_path: Path, content: bytes) -> Non
     assert told(tmp_path) == (expected(1, LAST), set())
     with Journal.open(tmp_path, SMALL) as journal:
         assert journal.recovery.is_clean and read_all(journal.read()) == expected(1, LAST)
-    assert watermark_in(tmp_path) == Watermark(1, LAST)
+    assert reached(tmp_path) == (1, LAST)
 
 
 def test_a_journal_without_a_watermark_gets_one(tmp_path: Path) -> None:
@@ -129,11 +142,11 @@ def test_a_journal_without_a_watermark_gets_one(tmp_path: Path) -> None:
     (tmp_path / FILE).unlink()
     with Journal.open(tmp_path, SMALL) as journal:
         assert journal.recovery.is_clean
-        assert watermark_in(tmp_path) == Watermark(1, LAST)
-        journal.append([entry(0)])
-        assert watermark_in(tmp_path) == Watermark(1, LAST), "what is not committed may be gone"
+        assert reached(tmp_path) == (1, LAST)
+        journal.append([NEW])
+        assert reached(tmp_path) == (1, LAST), "what is not committed may be gone"
         journal.sync()
-        assert watermark_in(tmp_path) == Watermark(1, LAST + 1)
+        assert reached(tmp_path) == (1, LAST + 1)
 
 
 def test_the_end_of_a_compacted_segment_is_missed_by_an_observer_too(tmp_path: Path) -> None:

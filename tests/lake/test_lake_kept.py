@@ -24,8 +24,8 @@ from vestnik.lake.manifest import Column, versions
 from vestnik.lake.replay import replayed
 from vestnik.lake.running import one_by_one
 from vestnik.lake.taking import search, take_in
-from vestnik.server.history import KEPT
-from vestnik.wire.packing import TAKEN, pack, pack_taken
+from vestnik.server.history import entry_of
+from vestnik.wire.packing import TAKEN, pack_taken
 
 
 def aged(lake: Path, seconds: float) -> None:
@@ -112,7 +112,7 @@ def test_times_before_1970(tmp_path: Path) -> None:
 
 def test_the_folder_of_a_history_is_named_for_what_it_is(tmp_path: Path) -> None:
     with Journal.open(tmp_path / "kept") as journal:
-        journal.append([(KEPT, NOON, pack(quote(1, "b1")))])
+        journal.append([entry_of(NOON, quote(1, "b1"))])
     with pytest.raises(InvalidJournal, match=r"of a history.*brokers"):
         open_journal(tmp_path / "kept")
 

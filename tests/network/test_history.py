@@ -12,11 +12,10 @@ from vestnik import Event, Filter, History, LocalBus, Replay
 from vestnik.client.services import ServiceBus
 from vestnik.errors import InvalidSetting, Unreachable
 from vestnik.journal import Journal
-from vestnik.server.history import KEPT, SPARE, Bounds, HistoryStore, Shelf
+from vestnik.server.history import KEPT, SPARE, Bounds, HistoryStore, Shelf, entry_of
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Recall, Taken
-from vestnik.wire.packing import pack
 
 
 def prices(history: History) -> list[float]:
@@ -189,7 +188,7 @@ async def test_what_is_no_event_in_the_journal_of_a_history_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Journal.open(tmp_path) as journal:
-        journal.append([(KEPT, 1, pack(quote(1))), (KEPT, 2, b"no event"), (KEPT, 3, pack(quote(3)))])
+        journal.append([entry_of(1, quote(1)), (KEPT, 2, b"no event"), entry_of(3, quote(3))])
         journal.sync()
     store = HistoryStore(Bounds(), tmp_path)
     assert [event.data["price"] for _, event in store.taken([])] == [1, 3]

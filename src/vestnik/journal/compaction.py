@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import Source, create, write_all
+from vestnik.journal.index import remove_index, write_index
 from vestnik.journal.records import Record, encode_again, size_of
-from vestnik.journal.recovery import UNFINISHED
+from vestnik.journal.salvage import UNFINISHED
 from vestnik.journal.scan import Piece, pieces
 from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
@@ -96,6 +97,7 @@ def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted
     shelf.directory.sync()
     for segment in segments[1:]:
         segment.path.unlink()
+        remove_index(segment.path)
     records, size = sum(one.count for one in segments), sum(one.size for one in segments)
     return Compacted(len(segments), records - rewritten.count, size - rewritten.size)
 
@@ -107,8 +109,9 @@ def records_of(shelf: Shelf, segment: Segment) -> list[Record]:
 def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> list[Segment]:
     """Write the records of a closed segment from position `first` on into segments as `settings` make them.
 
-    The files of later positions come first, and are durable before the next gets its name: after a crash `segment`
-    stands for what is before them. None are written if it is damaged: they would not show that anything is missing.
+    Each stands for the positions after the last record before it. The files of later positions come first, and are
+    durable before the next gets its name: after a crash `segment` stands for what is before them. None are written if
+    it is damaged: they would not show that anything is missing.
     """
     records = records_of(shelf, segment)
     if segment.is_damaged or len(records) < segment.count:
@@ -118,12 +121,13 @@ def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> lis
     last = segment.last  # less than that of its last record if a crash has left later segments of it
     try:
         for number, group in reversed(list(enumerate(groups))):
-            begin = group[0].position if number else first
+            begin = groups[number - 1][-1].position + 1 if number else first
             written.insert(0, _written(shelf.directory, begin, last, group))
             last = begin - 1
     except BaseException:
         for part in written:
             part.path.unlink()
+            remove_index(part.path)
         raise
     return written
 
@@ -161,6 +165,7 @@ def _written(directory: Directory, first: int, last: int, records: list[Record])
             directory.close(file)
         directory.sync()
         segment.path = segment.path.rename(path)
+        write_index(directory, segment, is_durable=True)
     except BaseException:
         path.with_name(path.name + UNFINISHED).unlink(missing_ok=True)
         raise

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from vestnik.journal.disk import Source
+from vestnik.journal.losses import end_missing, hole
 from vestnik.journal.records import Record
-from vestnik.journal.recovery import end_missing, hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import Piece, pieces
 from vestnik.journal.segments import Segment

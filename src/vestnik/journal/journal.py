@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Sequence
 from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
@@ -13,24 +15,28 @@ from vestnik.journal.compaction import Compacted, Key, compact, newest, records_
 from vestnik.journal.cursor import FOREVER, Cursor
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import make_directory
+from vestnik.journal.index import remove_index
 from vestnik.journal.lock import Lock
 from vestnik.journal.records import Entry, Record, encode
 from vestnik.journal.recovery import recover
 from vestnik.journal.reports import Dropped
+from vestnik.journal.reservation import RANGE, Reservation
 from vestnik.journal.retention import first_kept, is_full, is_oversized, surplus
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
-from vestnik.journal.watermark import Watermark, WatermarkFile
+from vestnik.journal.watermark import WatermarkFile
 from vestnik.journal.writer import Writer
 
 
 class Journal:
     """An append-only log of records in the segment files of a directory that belongs to this process.
 
-    Positions count records from 1, for ever. `recovery` says what was found at opening. `first` is the first position
-    that has not been dropped, `last` the last that was appended, `committed` the last that is durable. One thread
-    appends; any may sync, and any may read.
+    Positions grow from 1, and none is ever used twice: a range of them is reserved on disk before one is written. After
+    a crash the journal skips the rest of that range. `recovery` says what was found at opening. `first` is the first
+    position that has not been dropped, `last` the last that was appended or is lost, `committed` the last that is
+    durable, `next` the one that the next record gets. Times never go back. One thread appends; any may sync, and any
+    may read.
 
     A write or sync that fails is the end of writing: JournalFailed then and ever after, and only what is committed can
     be read. A process with too many open files is no failure: the journal keeps descriptors in reserve, a segment
@@ -38,31 +44,35 @@ class Journal:
     """
 
     def __init__(self, directory: Path, settings: Settings, lock: Lock) -> None:
-        found = recover(directory, settings.fsync)
         self.settings = settings
-        self.recovery = found.report()
-        self.last = self.committed = found.next - 1
         self._directory = directory
         self._lock = lock
         self._files = Directory(directory)
-        self._shelf = Shelf(self._files, found.segments)
-        self._writer = Writer(self._files, settings)
-        self._syncing = Mutex()
-        self._dropped: Dropped | None = None
-        self._is_stopped = False
-        self.is_trimmed = True
         try:
+            found = recover(self._files, settings.fsync)
+            self.recovery = found.report()
+            self.last = self.committed = found.end - 1
+            self.latest = found.latest
+            self._unused = found.next
+            self._shelf = Shelf(self._files, found.segments)
+            self._writer = Writer(self._files, settings)
+            self._syncing = Mutex()
+            self._dropped: Dropped | None = None
+            self._is_stopped = False
+            self.is_trimmed = True
             self._watermark = WatermarkFile(self._files)
-            self._start()
+            self._reservation = Reservation(self._files, fsync=settings.fsync)
+            self._start(found.growing)
         except BaseException:
             self._files.release()
             raise
 
     @classmethod
     def open(cls, directory: str | PathLike[str], settings: Settings | None = None) -> Journal:
-        """The journal in `directory`, which is made where it is missing; all that is in it is read and checked.
+        """Open the journal in `directory`, which is made if it is missing.
 
-        JournalLocked where another has it, InvalidJournal where it is of another version.
+        Of segments that have an index only that is read. JournalLocked if another process has the journal,
+        InvalidJournal if it is of another version.
         """
         path = Path(directory)
         make_directory(path)
@@ -92,9 +102,14 @@ class Journal:
         return sum(segment.size for segment in self._shelf.segments)
 
     @property
-    def latest(self) -> int:
-        """The latest time of a record that has not been dropped; 0 where there is none."""
-        return max(segment.latest for segment in self._shelf.segments)
+    def count(self) -> int:
+        """How many records there are."""
+        return sum(segment.count for segment in self._shelf.segments)
+
+    @property
+    def next(self) -> int:
+        """The position that the next record gets: after `last`, and after all that an earlier life may have used."""
+        return max(self.last + 1, self._unused)
 
     @property
     def readable(self) -> int:
@@ -113,20 +128,29 @@ class Journal:
         """The failure after which nothing is written any more."""
         return self._writer.failed
 
-    def append(self, entries: Sequence[Entry]) -> int:
-        """Write the entries; they can be read at once, and are durable after a `sync`. Returns the last position."""
+    def append(self, entries: Sequence[Entry], at: int | None = None) -> int:
+        """Write the entries at positions from `at` on, or from `next` on, and return the last position.
+
+        They can be read at once, and are durable after a `sync`. ValueError if `at` is not after `last`. An entry whose
+        time is before `latest` gets `latest` as its time.
+        """
         with self._shelf.lock:
             self._writer.check()
+            first = self.next if at is None else at
+            if first <= self.last:
+                raise ValueError(f"position {first} is not after the last one, {self.last}")
             if not entries:
                 return self.last
             if is_full(self._shelf.growing, self.settings) and not self._rolls():
                 self._check_room()
+            if first + len(entries) > self._reservation.end:
+                self._reserve(first + len(entries) + RANGE)
             segment = self._shelf.growing
-            data, last, began, latest = encode(entries, segment.mark, self.last + 1)
+            data, last, began, latest = encode(entries, segment.mark, first, self.latest)
             self._writer.write(data)
             end = segment.size + len(data)
-            segment.extend(Run(segment.size, end, self.last + 1, last, len(entries), began, latest))
-            self.last = last
+            segment.extend(Run(segment.size, end, first, last, len(entries), began, latest))
+            self.last, self.latest = last, latest
             return last
 
     def sync(self) -> int:
@@ -134,11 +158,16 @@ class Journal:
         with self._syncing:
             with self._shelf.lock:
                 self._writer.check()
-                mark, pending = Watermark(self.first, self.last), self._writer.take_pending()
+                first, last, latest, following = self.first, self.last, self.latest, self.next
+                pending = self._writer.take_pending()
+            fsync = self.settings.fsync
             self._writer.commit(pending)
-            self.committed = mark.last
-            self._watermark.write(mark, sync=pending.is_renamed and self.settings.fsync)
-            return mark.last
+            self.committed = last
+            self._watermark.advance(first, last, latest, sync=pending.is_renamed and fsync)
+            self._shelf.index([segment for segment, _ in pending.files[:-1]], is_durable=fsync)
+            if self._reservation.end - following < RANGE // 2:
+                self._reserve(following + RANGE)
+            return last
 
     def roll(self) -> bool:
         """Close the segment that grows, if there is anything in it, and begin another.
@@ -169,6 +198,7 @@ class Journal:
             with self._syncing, self._shelf.lock:
                 self._writer.close()
                 self._watermark.close()
+                self._reservation.close(self.next)
                 self._files.release()
                 self._lock.release()
 
@@ -181,10 +211,21 @@ class Journal:
         """
         return Cursor(self._shelf, self, after, until)
 
+    def recent(self, count: int) -> Cursor:
+        """Read the last `count` records, and what is appended after them."""
+        segments = deque(self._shelf.segments)
+        skipped = sum(segment.count for segment in segments) - count
+        while len(segments) > 1 and skipped >= segments[0].count:
+            skipped -= segments.popleft().count
+        cursor = self.read(segments[0].first - 1)
+        for _ in islice(cursor, max(skipped, 0)):
+            pass
+        return cursor
+
     def position_at(self, time: int) -> int:
         """The first position whose time is `time` or later; the one behind `last` where there is none."""
         for segment in self._shelf.segments:
-            if segment.latest >= time:
+            if segment.count and segment.latest >= time:
                 for record in self.read(segment.position_before(time) - 1):
                     if record.time >= time:
                         return record.position
@@ -269,14 +310,20 @@ class Journal:
 
         return compact(self._shelf, self.settings, keep)
 
-    def _start(self) -> None:
-        """Go on with the last segment if it is whole, else with a new one."""
-        segments = self._shelf.segments
-        if segments and segments[-1].last == self.last and not (segments[-1].is_sparse or segments[-1].is_damaged):
-            self._writer.resume(segments[-1])
+    def _start(self, growing: Segment | None) -> None:
+        """Reserve positions, and go on with the segment that was growing if it is whole, else with a new one."""
+        self._reserve(self.next + RANGE)
+        if growing is not None and growing.last == self.last and not growing.is_damaged:
+            self._writer.resume(growing)
         else:
             self._begin()
         self.sync()
+
+    def _reserve(self, end: int) -> None:
+        """Reserve the positions before `end`. If the disk refuses, nothing more is written."""
+        with self._writer.failing("write", self._reservation.path):
+            self._reservation.extend(end)
+        self._watermark.reserve(end)
 
     def _begin(self) -> None:
         header = Header(new_mark(), self.last + 1)
@@ -314,6 +361,7 @@ class Journal:
         gone = self._shelf.take(number)
         for segment in gone:
             self._writer.drop(segment.path)
+            remove_index(segment.path)
         before = self._dropped or Dropped(gone[0].first, 0)
         records, size = sum(segment.count for segment in gone), sum(segment.size for segment in gone)
         records -= sum(segment.count for segment in kept)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from vestnik.errors import JournalFailed
 from vestnik.journal.cursor import FOREVER
 from vestnik.journal.disk import Source, sync_directory
+from vestnik.journal.losses import end_missing, hole
 from vestnik.journal.records import Record
-from vestnik.journal.recovery import end_missing, hole
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import CHUNK, Piece, pieces
 from vestnik.journal.segments import HEADER_SIZE, Header, Segment, first_of, segments_in

@@ -20,6 +20,8 @@ Entry: TypeAlias = tuple[int, int, bytes]
 HEAD: Final = Struct("<IIQBq")
 MARK: Final = Struct("<I")
 CHECKSUM_SIZE: Final = 4
+NEVER: Final = -1 << 63
+"""Before every time."""
 LEAST: Final = HEAD.size + CHECKSUM_SIZE
 """The size of a record with no payload."""
 WHOLE: Final = 0x2144DF1C
@@ -27,7 +29,7 @@ WHOLE: Final = 0x2144DF1C
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What was appended, and its position: the count of all records ever appended before it, and 1."""
+    """What was appended, and its position. Positions grow from 1; they may skip, and none is used twice."""
 
     position: int
     kind: int
@@ -44,24 +46,25 @@ class Encoded(NamedTuple):
     latest: int
 
 
-def encode(entries: Sequence[Entry], mark: int, position: int) -> Encoded:
+def encode(entries: Sequence[Entry], mark: int, position: int, latest: int = NEVER) -> Encoded:
     """The entries, of which there are some, as records of the segment with this `mark`, from `position` on.
 
-    ValueError where a kind is not from 0 to 255, or a time not of 64 bits.
+    No record gets a time before `latest`, or before that of the record before it. ValueError where a kind is not from 0
+    to 255, or a time not of 64 bits.
     """
     parts: list[bytes] = []
-    add, pack, latest = parts.append, HEAD.pack, entries[0][1]
+    add, pack, began = parts.append, HEAD.pack, max(latest, entries[0][1])
     try:
         for position, (kind, time, payload) in enumerate(entries, position):  # noqa: B020
-            head = pack(mark, len(payload), position, kind, time)
+            if time > latest:
+                latest = time
+            head = pack(mark, len(payload), position, kind, latest)
             add(head)
             add(payload)
             add(crc32(payload, crc32(head)).to_bytes(CHECKSUM_SIZE, "little"))
-            if time > latest:
-                latest = time
     except error:
         raise ValueError(f"no record can hold kind {kind!r}, time {time!r} and {len(payload):,} bytes") from None
-    return Encoded(b"".join(parts), position, entries[0][1], latest)
+    return Encoded(b"".join(parts), position, began, latest)
 
 
 def encode_again(record: Record, mark: int) -> bytes:

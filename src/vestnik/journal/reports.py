@@ -48,18 +48,34 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was found when a journal was opened: how many records up to which position, and what is missing."""
+    """What was found when a journal was opened: how many records up to which position, and what is missing.
+
+    The indexes with the names `rebuilt` were missing or damaged; they were written again. If the reservation was
+    missing or damaged, `unreserved` is the position with which the journal continues, beyond all that were used.
+    """
 
     records: int
     last: int
     cut: Cut | None = None
     lost: tuple[Lost, ...] = ()
+    rebuilt: tuple[str, ...] = ()
+    unreserved: int = 0
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was cut off and nothing is lost."""
-        return self.cut is None and not self.lost
+        """Whether nothing was cut off, nothing is lost, and the reservation was there."""
+        return not self.problems
+
+    @property
+    def problems(self) -> list[str]:
+        """What is lost, what was cut off, and what was wrong with the reservation, in sentences."""
+        found = [*map(str, self.lost), *([str(self.cut)] if self.cut else [])]
+        if self.unreserved:
+            found.append(f"the reserved end was missing or damaged; positions continue at {self.unreserved:,}")
+        return found
 
     def __str__(self) -> str:
-        found = f"{self.records:,} records, up to position {self.last:,}"
-        return "\n".join([found, *map(str, self.lost), *([str(self.cut)] if self.cut else [])])
+        found = [f"{self.records:,} records, up to position {self.last:,}", *self.problems]
+        if self.rebuilt:
+            found.append(f"indexes that were missing or damaged were written again: {', '.join(self.rebuilt)}")
+        return "\n".join(found)

@@ -49,7 +49,7 @@ def is_oversized(segment: Segment, settings: Settings) -> bool:
 def first_kept(
     segments: Sequence[Segment], settings: Settings, now: int, read: Callable[[Segment], list[Record]]
 ) -> tuple[int, int]:
-    """Return the first position that is retained, counted by records, and the number of its segment.
+    """Return the position after the last record that is not retained, and the number of its segment.
 
     `read` returns the records of a segment. It is called for one segment at most.
     """
@@ -58,12 +58,11 @@ def first_kept(
     size = settings.retain_size - settings.segment_size
     for number, segment in reversed(list(enumerate(segments))):
         if segment.count > count or segment.size > size or (segment.count and segment.began < oldest):
-            first, size = segment.last + 1, size - HEADER_SIZE * (size // settings.segment_size + 1)
+            size -= HEADER_SIZE * (size // settings.segment_size + 1)
             for record in reversed([record for record in read(segment) if record.position <= segment.last]):
                 count, size = count - 1, size - size_of(record)
                 if count < 0 or size < 0 or record.time < oldest:
-                    break
-                first = record.position
-            return first, number
+                    return record.position + 1, number
+            return segment.first, number
         count, size = count - segment.count, size - segment.size
     return segments[0].first, 0

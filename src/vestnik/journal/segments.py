@@ -13,19 +13,24 @@ from zlib import crc32
 
 from vestnik.errors import InvalidJournal
 from vestnik.journal.directory import names_in
+from vestnik.journal.records import NEVER
 
 MAGIC: Final = b"VESTNIKJ"
-VERSION: Final = 1
+VERSION: Final = 2
 LAYOUT: Final = Struct("<8sIIQQQ")
 HEADER_SIZE: Final = LAYOUT.size + 4
 SUFFIX: Final = ".segment"
 NAME: Final = re.compile(rf"[0-9]{{20}}{re.escape(SUFFIX)}")
+_REFUSED: Final = (
+    f"is of version {{}}, and this release reads version {VERSION}; ingest or export its events with the release that "
+    "wrote it, or choose another folder"
+)
 STRIDE: Final = 1 << 17
 """How many bytes lie between places that are remembered, at least."""
 
 
 def name_of(first: int) -> str:
-    """The name of the file whose records begin with position `first`; names sort by it."""
+    """The name of the file whose records have positions from `first` on; names sort by it."""
     return f"{first:020}{SUFFIX}"
 
 
@@ -46,10 +51,10 @@ LOST: Final = (1 << 64) - 1
 class Header(NamedTuple):
     """What a segment says of itself: the mark of its records, and the first position.
 
-    A segment that was rewritten also says the last position that it stands for, and how many records it kept; in others
-    all positions are there, and these are 0. If it kept LOST, it is a hole: a file without records, which keeps the
-    place of what was lost before anything that can be read. Magic, version and checksum are where they are in every
-    version.
+    A segment that was rewritten also says the last position that it stands for, and how many records it kept. In others
+    these are 0, and positions that are not there were never used. If it kept LOST, it is a hole: a file without
+    records, which keeps the place of what was lost before anything that can be read. Magic, version and checksum are
+    where they are in every version.
     """
 
     mark: int
@@ -69,7 +74,7 @@ class Header(NamedTuple):
         if magic != MAGIC or crc32(data[: LAYOUT.size]).to_bytes(4, "little") != data[LAYOUT.size :]:
             return None
         if version != VERSION:
-            raise InvalidJournal(path, f"is of version {version}; only {VERSION} can be read")
+            raise InvalidJournal(path, _REFUSED.format(version))
         return header if header.first == first_of(path) else None
 
 
@@ -103,8 +108,8 @@ class Place(NamedTuple):
 class Segment:
     """What is known of a segment: its records take the bytes from `HEADER_SIZE` to `size`.
 
-    It stands for the positions `first` to `last`; where it `is_sparse`, it was rewritten and need not have them all.
-    If it `is_short`, records are missing behind those that it has.
+    It stands for the positions `first` to `last`. If it `is_sparse`, it was rewritten, and may lack some.
+    If it `is_short`, records are missing after those that it has.
     """
 
     path: Path
@@ -114,7 +119,7 @@ class Segment:
     size: int = HEADER_SIZE
     count: int = 0
     began: int = 0
-    latest: int = -1 << 63
+    latest: int = NEVER
     is_sparse: bool = False
     is_short: bool = False
     is_damaged: bool = False

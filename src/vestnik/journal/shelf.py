@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 
 from vestnik.journal.directory import Directory
+from vestnik.journal.index import write_index
 from vestnik.journal.segments import Segment
 
 
@@ -49,7 +50,15 @@ class Shelf:
             rewritten.path = rewritten.path.rename(segments[0].path)
             at = self.segments.index(segments[0])
             self.segments = (*self.segments[:at], rewritten, *self.segments[at + len(segments) :])
+            write_index(self.directory, rewritten, is_durable=True)
             return True
+
+    def index(self, segments: Iterable[Segment], *, is_durable: bool) -> None:
+        """Write the indexes of closed segments, unless they were dropped or rewritten meanwhile."""
+        with self.lock:
+            for segment in segments:
+                if segment in self.segments:
+                    write_index(self.directory, segment, is_durable=is_durable)
 
     def add(self, segment: Segment) -> None:
         """From now on, this is the one that grows. The caller has the lock."""

@@ -5,31 +5,28 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from struct import Struct
+from threading import Lock
 from typing import Final, NamedTuple
-from zlib import crc32
 
-from vestnik.journal.directory import Directory, descriptors
+from vestnik.journal.directory import Directory
 from vestnik.journal.disk import write_all
+from vestnik.journal.records import NEVER
+from vestnik.journal.sealed import Format
 
 FILE: Final = "watermark"
-MAGIC: Final = b"VESTNIKW"
-VERSION: Final = 1
-LAYOUT: Final = Struct("<8sIQQ")
-SIZE: Final = LAYOUT.size + 4
-ATTEMPTS: Final = 3
-"""How often a watermark is read that another process may be writing."""
+FORMAT: Final = Format(b"VESTNIKW", 2, "QQqQ")
 
 
 class Watermark(NamedTuple):
-    """All positions up to `last` were durable; those before `first` had been dropped."""
+    """All records up to position `last` were durable; those before `first` had been dropped.
+
+    No record had a time after `latest`. `reserved` repeats the reserved end, in case its own file is lost.
+    """
 
     first: int = 1
     last: int = 0
-
-    def encode(self) -> bytes:
-        data = LAYOUT.pack(MAGIC, VERSION, *self)
-        return data + crc32(data).to_bytes(4, "little")
+    latest: int = NEVER
+    reserved: int = 0
 
 
 NOTHING: Final = Watermark()
@@ -38,21 +35,15 @@ NOTHING: Final = Watermark()
 
 def watermark_in(directory: Path) -> Watermark:
     """Return the watermark of the journal in `directory`."""
-    path = directory / FILE
-    for _ in range(ATTEMPTS):
-        try:
-            with descriptors(path):
-                data = path.read_bytes()
-        except FileNotFoundError:
-            return NOTHING
-        if len(data) >= SIZE and crc32(data[: LAYOUT.size]).to_bytes(4, "little") == data[LAYOUT.size : SIZE]:
-            magic, version, first, last = LAYOUT.unpack_from(data)
-            return Watermark(first, last) if (magic, version) == (MAGIC, VERSION) else NOTHING
-    return NOTHING
+    try:
+        found = FORMAT.read(directory / FILE)
+    except FileNotFoundError:
+        return NOTHING
+    return NOTHING if found is None else Watermark(*found)
 
 
 class WatermarkFile:
-    """The file of a watermark, which is rewritten in place: one write, into a sector of its own.
+    """The file of a watermark.
 
     It is written after each sync of the journal, and synced now and then. So it is never ahead of what is durable. A
     killed process leaves it exact; after a crash of the machine it may be behind, and says less.
@@ -60,12 +51,25 @@ class WatermarkFile:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
+        self._mark = watermark_in(directory.path)
+        self._lock = Lock()
         self._file = directory.open(directory.path / FILE, os.O_RDWR | os.O_CREAT)
 
-    def write(self, mark: Watermark, *, sync: bool) -> None:
-        """Write down how far the journal has come. If the disk refuses, the mark before is still true."""
+    def advance(self, first: int, last: int, latest: int, *, sync: bool) -> None:
+        """Write down how far the journal has come."""
+        with self._lock:
+            self._write(Watermark(first, last, latest, self._mark.reserved), sync=sync)
+
+    def reserve(self, end: int) -> None:
+        """Repeat the reserved end."""
+        with self._lock:
+            self._write(self._mark._replace(reserved=end), sync=False)
+
+    def _write(self, mark: Watermark, *, sync: bool) -> None:
+        """Write a mark. If the disk refuses, the mark before is still true."""
+        self._mark = mark
         with suppress(OSError):
-            write_all(self._file, mark.encode(), 0)
+            write_all(self._file, FORMAT.encode(*mark), 0)
             if sync:
                 os.fdatasync(self._file)
 

@@ -34,6 +34,23 @@ SPARE: Final = 1_000
 """Records that the journal of a history has for nothing, at least, before it is written anew."""
 
 
+TIME_SIZE: Final = 8
+"""Bytes before an event in its record: when it came."""
+
+
+def entry_of(at: int, event: Event) -> Entry:
+    """Return the entry of an event that came at the time `at`.
+
+    The payload repeats the time, because a record that is written once more gets a later one.
+    """
+    return KEPT, at, at.to_bytes(TIME_SIZE, "little", signed=True) + pack(event)
+
+
+def kept_in(payload: bytes) -> tuple[int, Event]:
+    """Return when an event came, and the event."""
+    return int.from_bytes(payload[:TIME_SIZE], "little", signed=True), unpack(payload[TIME_SIZE:])
+
+
 class Bounds(Struct, frozen=True, kw_only=True):
     """What is kept: the `last` so many, for `age` seconds, the latest by the value of a path; together, what all allow.
 
@@ -119,7 +136,7 @@ class HistoryStore:
         for record in self._journal.read() if self._journal is not None else ():
             if record.kind == KEPT:
                 try:
-                    self._put(record.time, unpack(record.payload))
+                    self._put(*kept_in(record.payload))
                 except UNREADABLE as error:
                     self._lost.append(str(Lost(record.position, record.position, f"it holds no event: {error}")))
                     LOG.warning("%s", self._lost[-1])
@@ -128,8 +145,8 @@ class HistoryStore:
         """Something has come that is to be kept."""
         now = time.time_ns() // 1000
         if self._put(now, event) and self._journal is not None and self._commit is not None:
-            self._write([(KEPT, now, pack(event))])
-            if self._journal.last - self._journal.first > 2 * len(self._shelf) + SPARE:
+            self._write([entry_of(now, event)])
+            if self._journal.count > 2 * len(self._shelf) + SPARE:
                 self._write_anew(self._journal)
 
     def _put(self, now: int, event: Event) -> bool:
@@ -145,7 +162,7 @@ class HistoryStore:
         if not journal.roll():
             return  # the process has no descriptor left; the next event tries again
         behind = journal.last
-        self._write([(KEPT, taken.time, pack(taken.event)) for taken in self._shelf.kept(time.time())])
+        self._write([entry_of(taken.time, taken.event) for taken in self._shelf.kept(time.time())])
         journal.sync()
         journal.drop_before(behind + 1)
 

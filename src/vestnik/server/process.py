@@ -245,7 +245,9 @@ def _tell_recovery(folder: Path, found: Recovery) -> None:
     if not found.is_clean:
         level, what = logging.WARNING, "the journal was read, and some of it is lost"
         fields["lost"] = sum(gap.last - gap.first + 1 for gap in found.lost)
-        fields["reason"] = "; ".join(map(str, [*found.lost, *([found.cut] if found.cut else [])]))
+        fields["reason"] = "; ".join(found.problems)
+    if found.rebuilt:
+        fields["rebuilt"] = ", ".join(found.rebuilt)
     emit(LOG, level, "journal.recovered", what, **fields)
 
 

@@ -105,7 +105,7 @@ class JournalStore:
         self._retain()
 
     def _recent(self) -> Iterator[Append]:
-        for _, client, event in taken_of(self._journal.read(max(0, self._journal.last - RECENT)), self.unread):
+        for _, client, event in taken_of(self._journal.recent(RECENT), self.unread):
             yield Append(client, (event,))
 
     def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
