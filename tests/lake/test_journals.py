@@ -167,14 +167,14 @@ def test_a_page_says_no_more_than_it_is_up_to(tmp_path: Path, monkeypatch: pytes
 def test_a_record_that_is_no_event_is_named_with_its_bytes(tmp_path: Path) -> None:
     write(tmp_path, events(3))
     with Segments.open(tmp_path / "journal") as journal:
-        journal.append([(TAKEN, 5, b"\x92\xa1c\x01"), (TAKEN, 6, b"nonsense"), (9, 7, b"of another kind")])
+        journal.append([(TAKEN, 2_005, b"\x92\xa1c\x01"), (TAKEN, 2_006, b"nonsense"), (9, 2_007, b"of another kind")])
     write(tmp_path, events(2, 4))
     taken, unread = whole(open_journal(tmp_path))
     assert ids(taken) == [1, 2, 3, 4, 5]
     assert [(one.first, one.last, one.time, one.payload) for one in unread] == [
-        (4, 4, 5, b"\x01"),
-        (5, 5, 6, b"nonsense"),
-        (6, 6, 7, b"of another kind"),
+        (4, 4, 2_005, b"\x01"),
+        (5, 5, 2_006, b"nonsense"),
+        (6, 6, 2_007, b"of another kind"),
     ]
     assert "of the kind 9, which this version does not know" in unread[-1].reason
     assert all(one.reason.startswith("it is no event: ") for one in unread)
@@ -183,7 +183,7 @@ def test_a_record_that_is_no_event_is_named_with_its_bytes(tmp_path: Path) -> No
 def test_rows_of_pages(tmp_path: Path) -> None:
     write(tmp_path, events(60), segment_size=600, retain_size=3_000)
     with Segments.open(tmp_path / "journal") as journal:
-        journal.append([(TAKEN, 5, b"\x92\xa1c\x01")])
+        journal.append([(TAKEN, 2_005, b"\x92\xa1c\x01")])
     damage(segment(tmp_path, 1), 300)
     reader = open_journal(tmp_path)
     taken, unread = whole(reader, 0)
@@ -192,7 +192,7 @@ def test_rows_of_pages(tmp_path: Path) -> None:
     assert [one.dropped for one in unread] == [True, False, False]
     bad = [(one.position, one.kind, one.time, one.payload) for _, some in batches for one in some]
     gone, damaged = unread[:2]
-    assert bad == [(1, "dropped", None, None), (damaged.first, "damaged", None, None), (61, "no event", 5, b"\x01")]
+    assert bad == [(1, "dropped", None, None), (damaged.first, "damaged", None, None), (61, "no event", 2_005, b"\x01")]
     assert [one.positions for _, some in batches for one in some] == [gone.last, damaged.last - damaged.first + 1, 1]
 
 
