@@ -198,7 +198,9 @@ class Journal:
             with self._syncing, self._shelf.lock:
                 self._writer.close()
                 self._watermark.close()
-                self._reservation.close(self.next)
+                if self.failed is None or not self.failed.is_left:
+                    self._reservation.release(self.next)
+                self._reservation.close()
                 self._files.release()
                 self._lock.release()
 

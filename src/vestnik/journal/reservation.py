@@ -45,10 +45,12 @@ class Reservation:
                 self._write(end)
                 self.end = end
 
-    def close(self, end: int) -> None:
+    def release(self, end: int) -> None:
         """Give back the positions from `end` on, which were not used. If the disk refuses, they are skipped."""
         with suppress(OSError):
             self._write(end)
+
+    def close(self) -> None:
         self._directory.close(self._file)
 
     def _write(self, end: int) -> None:
