@@ -31,15 +31,15 @@ LARGE = Settings(retain_size=1 << 40)
 
 @dataclass(frozen=True)
 class Scale:
-    """How many records are appended and read, how many are waited for, and how many bytes are recovered."""
+    """How many records are appended and read, how many are waited for, and how many a journal has that is opened."""
 
     records: int
     durable: int
-    recovered: int
+    opened: int
 
 
-FULL = Scale(records=500_000, durable=50_000, recovered=1_000_000_000)
-QUICK = Scale(records=5_000, durable=500, recovered=1_000_000)
+FULL = Scale(records=500_000, durable=50_000, opened=5_000_000)
+QUICK = Scale(records=5_000, durable=500, opened=200_000)
 
 
 class WrongAnswer(Exception):
@@ -179,30 +179,58 @@ def _sync_seconds() -> float:
     return median(seconds)
 
 
-def recovering(report: Report, scale: Scale) -> None:
-    """All is read and checked, from the disk and not from memory."""
+def opening(report: Report, scale: Scale) -> None:
+    """Open a large journal by its indexes, find places in it, and open it without indexes, which reads all of it."""
     with TemporaryDirectory() as directory:
         with Journal.open(directory, LARGE) as journal:
-            while journal.size < scale.recovered:
+            while journal.last < scale.opened:
                 journal.append(batch(journal.last))
             last, size = journal.last, journal.size
-        timing = measure(lambda: _reopened(directory, last), 3)
-        seconds = []
-        for _ in range(3):
-            start = perf_counter()
-            _reopened(directory, last)
-            seconds.append(perf_counter() - start)
-        passing = Timing(tuple(seconds), last)
-    case = f"{size / 1e9:.3g} GB, {last:,} records"
-    report.add(Row("recovery", case, timing.median, "CPU s", spread=timing.spread))
-    report.add(Row("recovery", case, passing.median, "s", spread=passing.spread, note="as time passes"))
+        case = f"{size / 1e9:.3g} GB, {last:,} records"
+        report.add(_passing("by indexes: " + case, lambda: _reopened(directory, last), target=1.0))
+        with Journal.open(directory, LARGE) as journal:
+            for what, find in (("a time", _find_time), ("a position", _find_position)):
+                report.add(_finding(f"find {what}: {case}", journal, find))
+        report.add(_passing("without: " + case, lambda: _reopened(directory, last, without=True)))
 
 
-def _reopened(directory: str, last: int) -> int:
+def _passing(case: str, call: Callable[[], object], target: float | None = None) -> Row:
+    """A row of the seconds that pass during a call."""
+    seconds = []
+    for _ in range(REPEAT):
+        gc.collect()
+        start = perf_counter()
+        call()
+        seconds.append(perf_counter() - start)
+    timing = Timing(tuple(seconds), None)
+    return Row("open", case, timing.median, "s", spread=timing.spread, target=target, at_most=True)
+
+
+def _finding(case: str, journal: Journal, find: Callable[[Journal, int], int]) -> Row:
+    """A row of the milliseconds until a place is found, at 100 places; the slowest is in the note."""
+    seconds = []
+    for place in range(0, journal.last, journal.last // 100):
+        start = perf_counter()
+        if (found := find(journal, place)) != place + 1:
+            raise WrongAnswer(case, found, place + 1)
+        seconds.append(perf_counter() - start)
+    return Row("open", case, median(seconds) * 1e3, "ms", note=f"the slowest takes {max(seconds) * 1e3:.2g} ms")
+
+
+def _find_time(journal: Journal, time: int) -> int:
+    return journal.position_at(time)
+
+
+def _find_position(journal: Journal, after: int) -> int:
+    return next(iter(journal.read(after))).position
+
+
+def _reopened(directory: str, last: int, *, without: bool = False) -> None:
+    for path in Path(directory).glob("*.index") if without else ():
+        path.unlink()
     with Journal.open(directory, LARGE) as journal:
         if not journal.recovery.is_clean or journal.recovery.records != last:
-            raise WrongAnswer("recovery", journal.recovery.records, last)
-        return last
+            raise WrongAnswer("open", journal.recovery.records, last)
 
 
 def registering(report: Report, scale: Scale) -> None:
@@ -226,7 +254,7 @@ SECTIONS: dict[str, Callable[[Report, Scale], None]] = {
     "append": appending,
     "read": reading,
     "durable": durable,
-    "recovery": recovering,
+    "open": opening,
     "register": registering,
 }
 
