@@ -16,7 +16,9 @@ from journal.journals import NEW, entry, missing, read_all
 from vestnik.journal import Entry, Journal, Observer, Record, Settings
 
 SETTINGS = Settings(segment_size=200, retain_size=100_000)
-CALLS: list[tuple[object, str]] = [(os, name) for name in ("pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "posix_fallocate")]
+CALLS: list[tuple[object, str]] = [
+    (os, name) for name in ("pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "posix_fallocate")
+]
 CALLS += [(Path, name) for name in ("rename", "unlink")]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from journal.journals import contents, entries, expected, filled, missing, segments
 from vestnik.errors import JournalFailed
-from vestnik.journal import Dropped, Journal, Observer, Settings, compaction
+from vestnik.journal import Dropped, Journal, Observer, Settings, trimming
 
 
 def settings(retain_size: int = 1_000, retain_count: int | None = None, retain_age: int | None = None) -> Settings:
@@ -214,7 +214,7 @@ def test_a_trim_on_a_full_disk_drops_nothing_that_is_retained(tmp_path: Path, mo
     few = Settings(segment_size=200, retain_size=100_000, retain_count=30, fsync=False)
     with Journal.open(tmp_path, few) as journal:
         with monkeypatch.context() as patch:
-            patch.setattr(compaction, "create", refuse)
+            patch.setattr(trimming, "create", refuse)
             with pytest.raises(OSError, match="No space"):
                 journal.trim(0)
             journal.retain(0)

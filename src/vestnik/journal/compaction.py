@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import Source, create, write_all
-from vestnik.journal.index import remove_index, write_index
-from vestnik.journal.records import Record, encode_again, size_of
+from vestnik.journal.index import remove_index
+from vestnik.journal.records import Record, encode_again
 from vestnik.journal.salvage import UNFINISHED
 from vestnik.journal.scan import Piece, pieces
-from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, name_of, new_mark
+from vestnik.journal.segments import HEADER_SIZE, Header, Run, Segment, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
 
@@ -103,73 +103,8 @@ def _rewrite(shelf: Shelf, segments: Sequence[Segment], keep: Keep) -> Compacted
 
 
 def records_of(shelf: Shelf, segment: Segment) -> list[Record]:
+    """Return all records of a segment that can be read."""
     return [record for piece in _pieces(shelf.directory, segment) for record in piece.records]
-
-
-def split(shelf: Shelf, segment: Segment, first: int, settings: Settings) -> list[Segment]:
-    """Write the records of a closed segment from position `first` on into segments as `settings` make them.
-
-    Each stands for the positions after the last record before it. The files of later positions come first, and are
-    durable before the next gets its name: after a crash `segment` stands for what is before them. None are written if
-    it is damaged: they would not show that anything is missing.
-    """
-    records = records_of(shelf, segment)
-    if segment.is_damaged or len(records) < segment.count:
-        return []
-    groups = list(_groups([record for record in records if first <= record.position <= segment.last], settings))
-    written: list[Segment] = []
-    last = segment.last  # less than that of its last record if a crash has left later segments of it
-    try:
-        for number, group in reversed(list(enumerate(groups))):
-            begin = groups[number - 1][-1].position + 1 if number else first
-            written.insert(0, _written(shelf.directory, begin, last, group))
-            last = begin - 1
-    except BaseException:
-        for part in written:
-            part.path.unlink()
-            remove_index(part.path)
-        raise
-    return written
-
-
-def _groups(records: Iterable[Record], settings: Settings) -> Iterator[list[Record]]:
-    group: list[Record] = []
-    size, most, oldest = HEADER_SIZE, settings.segment_count, settings.segment_age
-    for record in records:
-        by_count = most is not None and len(group) >= most
-        by_age = oldest is not None and group and record.time - group[0].time > oldest
-        if size >= settings.segment_size or by_count or by_age:
-            yield group
-            group, size = [], HEADER_SIZE
-        group.append(record)
-        size += size_of(record)
-    if group:
-        yield group
-
-
-def _written(directory: Directory, first: int, last: int, records: list[Record]) -> Segment:
-    """Write a segment that stands for the positions `first` to `last`. It replaces one of the same name.
-
-    Segments that were written before are durable before this one has its name.
-    """
-    path = directory.path / name_of(first)
-    segment = Segment(path.with_name(path.name + UNFINISHED), new_mark(), first, first - 1, is_sparse=True)
-    try:
-        file = create(directory, segment.path, bytes(HEADER_SIZE))
-        try:
-            _append(file, segment, records)
-            segment.last = last
-            write_all(file, Header(segment.mark, first, last, segment.count).encode(), 0)
-            os.fsync(file)
-        finally:
-            directory.close(file)
-        directory.sync()
-        segment.path = segment.path.rename(path)
-        write_index(directory, segment, is_durable=True)
-    except BaseException:
-        path.with_name(path.name + UNFINISHED).unlink(missing_ok=True)
-        raise
-    return segment
 
 
 def _is_due(directory: Directory, segments: Sequence[Segment], keep: Keep) -> bool:
@@ -199,7 +134,7 @@ def _copy_one(directory: Directory, segment: Segment, file: int, to: Segment, ke
     number = 0
     for piece in _pieces(directory, segment):
         number += len(piece.records)
-        _append(file, to, [record for record in piece.records if keep(record)])
+        copy_records(file, to, [record for record in piece.records if keep(record)])
     return number
 
 
@@ -208,7 +143,8 @@ def _pieces(directory: Directory, segment: Segment) -> Iterator[Piece]:
         yield from pieces(source, segment.mark, HEADER_SIZE, segment.size)
 
 
-def _append(file: int, to: Segment, records: list[Record]) -> None:
+def copy_records(file: int, to: Segment, records: list[Record]) -> None:
+    """Write records at the end of a segment that is being rewritten."""
     if not records:
         return
     data = b"".join(encode_again(record, to.mark) for record in records)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
-from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import Lock as Mutex
 
 from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles
-from vestnik.journal.compaction import Compacted, Key, compact, newest, records_of, split
+from vestnik.journal.compaction import Compacted, Key, compact, newest
 from vestnik.journal.cursor import FOREVER, Cursor
 from vestnik.journal.directory import Directory
 from vestnik.journal.disk import make_directory
@@ -21,10 +20,11 @@ from vestnik.journal.records import Entry, Record, encode
 from vestnik.journal.recovery import recover
 from vestnik.journal.reports import Dropped
 from vestnik.journal.reservation import RANGE, Reservation
-from vestnik.journal.retention import first_kept, is_full, is_oversized, surplus
+from vestnik.journal.retention import is_full, surplus
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
+from vestnik.journal.trimming import trim
 from vestnik.journal.watermark import WatermarkFile
 from vestnik.journal.writer import Writer
 
@@ -260,31 +260,8 @@ class Journal:
         with self._shelf.lock:
             self._writer.check()
             self.is_trimmed = False
-            first, number = first_kept(self._shelf.segments, self.settings, now, partial(records_of, self._shelf))
-            growing = self._shelf.growing
-            if is_oversized(growing, self.settings) or growing.first < first:
-                self._begin()
-            for at in range(len(self._shelf.closed) - 1, number, -1):
-                self._split(at)
-            cut = self._shelf.segments[number]
-            if cut.first < first:
-                kept = split(self._shelf, cut, first, self.settings)
-                if kept or first > cut.last:
-                    self._files.sync()
-                    self._shelf.put(number + 1, 0, kept)
-                    self._drop(number + 1, kept)
-            else:
-                self._drop(number)
-                if self._shelf.closed:
-                    self._split(0)
+            trim(self._shelf, self.settings, now, self._begin, self._drop)
             self.is_trimmed = True
-
-    def _split(self, number: int) -> None:
-        segment = self._shelf.segments[number]
-        if is_oversized(segment, self.settings) and (
-            parts := split(self._shelf, segment, segment.first, self.settings)
-        ):
-            self._shelf.put(number, 1, parts)
 
     def drop_before(self, position: int) -> None:
         """Drop the segments that have nothing from `position` on."""
