@@ -90,7 +90,7 @@ def test_a_skip_may_fall_between_two_segments(tmp_path: Path) -> None:
 
 def test_a_position_that_is_not_after_the_last_is_refused(tmp_path: Path) -> None:
     with filled(tmp_path, 4) as journal:
-        for at in (0, 3, 4):
+        for at in (0, 3, 4, 1 << 63):
             with pytest.raises(ValueError, match=f"position {at} is not after the last one, 4"):
                 journal.append([NEW], at)
         assert journal.append([], 9) == 4 and journal.next == 5

@@ -131,14 +131,15 @@ class Journal:
     def append(self, entries: Sequence[Entry], at: int | None = None) -> int:
         """Write the entries at positions from `at` on, or from `next` on, and return the last position.
 
-        They can be read at once, and are durable after a `sync`. ValueError if `at` is not after `last`. An entry whose
-        time is before `latest` gets `latest` as its time.
+        They can be read at once, and are durable after a `sync`. ValueError if `at` is not after `last`; a caller that
+        gives a position before `next` must know that no earlier life has used it. An entry whose time is before
+        `latest` gets `latest` as its time.
         """
         with self._shelf.lock:
             self._writer.check()
             first = self.next if at is None else at
-            if first <= self.last:
-                raise ValueError(f"position {first} is not after the last one, {self.last}")
+            if not self.last < first < FOREVER:
+                raise ValueError(f"position {first} is not after the last one, {self.last}, or has more than 63 bits")
             if not entries:
                 return self.last
             if is_full(self._shelf.growing, self.settings) and not self._rolls():
