@@ -130,6 +130,17 @@ def test_the_index_of_another_segment_is_not_believed(tmp_path: Path) -> None:
         assert read_all(journal.read()) == expected(1, LAST)
 
 
+def test_the_index_of_the_same_segment_in_another_journal_is_not_believed(tmp_path: Path) -> None:
+    """Only the mark is another."""
+    for name in ("one", "other"):
+        filled(tmp_path / name, LAST).close()
+    one, other = (indexes(tmp_path / name)[0] for name in ("one", "other"))
+    shutil.copyfile(one, other)
+    with Journal.open(tmp_path / "other", SMALL) as journal:
+        assert journal.recovery.rebuilt == (other.name,)
+        assert read_all(journal.read()) == expected(1, LAST)
+
+
 def test_a_segment_of_another_size_is_read(tmp_path: Path) -> None:
     filled(tmp_path, LAST).close()
     path = segments(tmp_path)[1]

@@ -26,6 +26,7 @@ from vestnik.errors import JournalFailed
 from vestnik.journal import Entry, Journal, Observer, Settings
 from vestnik.journal.reservation import FILE, RANGE, reserved_in
 from vestnik.journal.watermark import FILE as WATERMARK
+from vestnik.journal.writer import Writer
 
 LARGE = Settings(segment_size=100_000, retain_size=1_000_000, fsync=False)
 
@@ -239,6 +240,25 @@ def test_a_tail_that_was_synced_and_is_gone_is_a_hole_up_to_the_reserved_end(tmp
             lost = [gap for one in Observer(directory).read(0) for gap in one.lost]
             assert missing(lost) == hole
             journal.append([NEW])
+
+
+def test_a_hole_is_told_also_if_the_opening_that_found_it_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path, 10, LARGE).close()
+    (path,) = segments(tmp_path)
+    overwrite(path, path.read_bytes()[:-50])
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "killed here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "begin", refuse)
+        with pytest.raises(OSError, match="killed"):
+            Journal.open(tmp_path, LARGE)
+    with Journal.open(tmp_path, LARGE) as journal:
+        assert set(contents(journal.read())) | missing(journal.recovery.lost) == set(range(1, journal.next))
+        assert missing(journal.recovery.lost) >= {10} and journal.next > 11
 
 
 def test_a_tail_that_was_never_synced_and_is_gone_is_a_skip(tmp_path: Path) -> None:
