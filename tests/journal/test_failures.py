@@ -87,6 +87,7 @@ def test_where_nothing_can_be_undone_recovery_cuts_it_off(tmp_path: Path, monkey
         patch.setattr(os, "ftruncate", refusing(errno.EIO, os.pwrite))
         with pytest.raises(JournalFailed):
             journal.append(entries(4, 9))
+        patch.setattr(os, "pwrite", WRITE)
         journal.close()
     with Journal.open(tmp_path) as journal:
         assert journal.recovery.cut and not journal.recovery.unreserved
