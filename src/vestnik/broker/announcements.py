@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import asdict, replace
 
 from vestnik.broker.clients import Client
+from vestnik.broker.effects import Effect, Send
 from vestnik.errors import FilterError
 from vestnik.model.boxes import Box
 from vestnik.model.events import Event
@@ -20,8 +21,12 @@ from vestnik.model.overlaps import Overlaps, parsed
 from vestnik.model.reserved import ADVERTISEMENT, BROKER, SUBSCRIPTION, asks, ordinary, others
 from vestnik.model.spaces import DATA
 from vestnik.model.times import MICROS
+from vestnik.recovery.reader import ReaderKey
+from vestnik.recovery.reads import ANSWER_WITHIN
+from vestnik.recovery.selection import Selection
+from vestnik.recovery.topology import Topology
 from vestnik.routing.propagation import Source
-from vestnik.wire.messages import NodeId, Subscribe
+from vestnik.wire.messages import Addressed, NodeId, Opened, Subscribe, WhatIsOpen
 from vestnik.wire.replays import Replay
 
 MADE: Final = "made"
@@ -49,12 +54,40 @@ class Wish(NamedTuple):
         return self.type, self.client, self.name
 
 
-class Announcements:
-    """What one broker announces. `stamped` gives an event its stream and seq."""
+class OpenFetch:
+    """What a fetch has heard of what is open at brokers, until those that are `asked` have answered."""
 
-    def __init__(self, broker: NodeId, stamped: Callable[[Event], Event]) -> None:
+    def __init__(self, key: ReaderKey, wanted: Filter, replay: Replay) -> None:
+        self.key = key
+        self.filter = wanted
+        self.events: list[Event] = []
+        self.asked: set[NodeId] = set()
+        self.missing: list[str] = []
+        self._replay = replay
+
+    def picked(self) -> list[Event]:
+        """Return the events that the fetch is of, in the order of time."""
+        selection = Selection((self.filter,), self._replay)
+        for event in sorted(self.events, key=lambda event: event.time or 0):
+            selection.take(event, event.time or 0)
+        return [event for event, _ in selection.found()]
+
+
+class Asked(NamedTuple):
+    """A question to a broker what is open there, and for whom it was asked at the time `at`."""
+
+    broker: NodeId
+    asker: ReaderKey | OpenFetch
+    at: float
+
+
+class Announcements:
+    """What one broker announces, and whom it asks for what is open."""
+
+    def __init__(self, broker: NodeId) -> None:
         self._broker = broker
-        self._stamped = stamped
+        self._last = 0  # the number of the last question
+        self._asked: dict[int, Asked] = {}  # by the number of a question
         self._news: list[tuple[Wish, str]] = []
         self._told: dict[tuple[str, NodeId, str], Event] = {}  # what is open and was told, without its data
 
@@ -82,7 +115,7 @@ class Announcements:
             return []
         about = [one for wish in wishes for one in announced(wish)]
         events = [self._again(wish, now) for wish in about if any(concerns(one, wish) for one in asked)]
-        return sorted([e for e in events if any(one.matches(e) for one in asked)], key=lambda event: event.seq or 0)
+        return [event for event in events if any(one.matches(event) for one in asked)]
 
     def changes(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Event]:
         """Brokers that came within reach of this one, or are not any more: for its own clients only."""
@@ -103,7 +136,77 @@ class Announcements:
         return self._stamp(f"{wish.type}.{verb}", self._data(wish), now)
 
     def _stamp(self, type: str, data: dict[str, Any], now: float) -> Event:
-        return self._stamped(Event(type, data, source=self._broker, time=int(now * MICROS)))
+        return Event(type, data, source=self._broker, time=int(now * MICROS))
+
+    # --- what is open elsewhere ---
+
+    def ask(
+        self, key: ReaderKey, wanted: Filter, topology: Topology, now: float, broker: NodeId | None = None
+    ) -> list[Effect]:
+        """Ask a broker, or all that can be reached, what is open there that a subscription asks for."""
+        asked = [broker] if broker is not None else sorted(topology.brokers() - {self._broker})
+        return [effect for one in asked for effect in self._ask(one, key, wanted, topology, now)]
+
+    def fetch(self, fetch: OpenFetch, opened: Iterable[Event], topology: Topology, now: float) -> list[Effect]:
+        """Ask all brokers that can be reached what is open there, beside what is `opened` at this one."""
+        fetch.events += opened
+        effects: list[Effect] = []
+        for broker in sorted(topology.brokers() - {self._broker}):
+            asked = self._ask(broker, fetch, fetch.filter, topology, now)
+            fetch.asked |= {broker} if asked else set()
+            effects += asked
+        return effects
+
+    def _ask(
+        self, broker: NodeId, asker: ReaderKey | OpenFetch, wanted: Filter, topology: Topology, now: float
+    ) -> list[Effect]:
+        way = topology.way_to(broker)
+        if way is None:
+            return []
+        number = self._last = max(self._last + 1, int(now * MICROS))  # beyond those of earlier lives of the broker
+        self._asked[number] = Asked(broker, asker, now)
+        return [Send(way, Addressed(broker, self._broker, WhatIsOpen(number, wanted)))]
+
+    def opened(self, message: Opened) -> tuple[list[tuple[ReaderKey, Event]], OpenFetch | None]:
+        """Return for which subscription the answer of another broker is, or which fetch has all answers with it."""
+        asked = self._asked.get(message.number)
+        if asked is None:
+            return [], None
+        if not message.more:
+            del self._asked[message.number]
+        if not isinstance(asked.asker, OpenFetch):
+            return [(asked.asker, event) for event in message.events], None
+        asked.asker.events += message.events
+        return [], None if message.more else self._answered(asked)
+
+    def lost(self, brokers: Set[NodeId]) -> list[OpenFetch]:
+        """Give up questions to brokers that cannot be reached; return the fetches that wait for no others."""
+        return self._give_up(lambda asked: asked.broker in brokers, "cannot be reached")
+
+    def late(self, now: float) -> list[OpenFetch]:
+        """Give up questions that were not answered in time; return the fetches that wait for no others."""
+        return self._give_up(lambda asked: now - asked.at > ANSWER_WITHIN, f"has not answered for {ANSWER_WITHIN:g} s")
+
+    def _give_up(self, is_over: Callable[[Asked], bool], reason: str) -> list[OpenFetch]:
+        over = [number for number, asked in self._asked.items() if is_over(asked)]
+        found: list[OpenFetch] = []
+        for asked in map(self._asked.pop, over):
+            if isinstance(asked.asker, OpenFetch):
+                asked.asker.missing.append(f"{asked.broker} {reason}")
+                found += [one for one in [self._answered(asked)] if one is not None]
+        return found
+
+    @staticmethod
+    def _answered(asked: Asked) -> OpenFetch | None:
+        """Note that a fetch waits for one broker less; return it if that was the last."""
+        fetch = asked.asker
+        assert isinstance(fetch, OpenFetch)
+        fetch.asked.discard(asked.broker)
+        return None if fetch.asked else fetch
+
+    def shift(self, by: float) -> None:
+        """Move the times of questions, as the clock was."""
+        self._asked = {number: asked._replace(at=asked.at + by) for number, asked in self._asked.items()}
 
     def _data(self, wish: Wish) -> dict[str, Any]:
         replay = None if wish.replay is None else {k: v for k, v in asdict(wish.replay).items() if v and k != "most"}
@@ -157,11 +260,6 @@ def wishes(clients: Mapping[NodeId, Client], offers: Mapping[Source, Filter]) ->
 
 
 def admitted(message: Subscribe) -> Subscribe:
-    """A subscription at the door: without the events of brokers that it does not ask for.
-
-    What was open and has ended since cannot be made up for, so one that asks for them begins anew.
-    """
+    """Return a subscription without the events of brokers that it does not ask for."""
     wanted = ordinary(message.filter)
-    if asks(wanted):
-        return replace(message, filter=wanted, seen=())
     return message if wanted is message.filter else replace(message, filter=wanted)

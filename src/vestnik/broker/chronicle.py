@@ -21,9 +21,9 @@ from vestnik.broker.effects import (
     Lapsed,
     LinkDown,
     LinkUp,
+    LogRead,
     NotAppended,
     Note,
-    Past,
     Send,
     Tick,
 )
@@ -32,17 +32,16 @@ from vestnik.model.filters import Filter
 from vestnik.model.footprint import footprint
 from vestnik.model.times import FOREVER
 from vestnik.wire.messages import (
-    Addressed,
-    Forward,
+    Announce,
     Message,
     NodeId,
     Notify,
     Publish,
-    Recalled,
     Refused,
     Subscribe,
     Unsubscribe,
 )
+from vestnik.wire.origins import PageRead, Routed
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -126,7 +125,7 @@ class Chronicle:
         if isinstance(message, Appended):
             self.taken += len(message.what.events)
             self._keep(message, sender, effects, now, message.what.events)
-        elif isinstance(message, Forward):
+        elif isinstance(message, Routed):
             self.passed += len(message.events)
             self._keep(message, sender, effects, now, message.events)
         elif isinstance(message, Publish):
@@ -235,10 +234,10 @@ def _carried(message: Message) -> Iterator[tuple[Event, bool]]:
             yield from [(event, True) for event in what.events]
         case Publish(events):
             yield from [(event, True) for event in events]
-        case Forward(events) | Addressed(body=Forward(events)):
+        case Routed(_, events) | Announce(events):
             yield from [(event, False) for event in events]
-        case Past(found=Recalled(taken=taken)) | Addressed(body=Recalled(taken=taken)):
-            yield from [(one.event, False) for one in taken]
+        case LogRead(page=page) | PageRead(path=(), page=page):
+            yield from [(event, False) for event in page.events]
 
 
 def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
@@ -255,7 +254,7 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
             return seen._replace(sender=what.client, fate="unknown" if unknown else "refused", reason=reason)
         case Appended(what):
             seen = seen._replace(sender=what.client, fate="held" if event.seq is None else "")
-        case Forward() | Addressed(body=Forward()):
+        case Routed() | Announce():
             pass
         case _:
             seen = seen._replace(fate="replayed")
@@ -263,7 +262,7 @@ def _sighting(handled: Handled, event: Event, taken: bool) -> Sighting:
     notified: list[tuple[NodeId, tuple[tuple[int, int], ...]]] = []
     for effect in effects:
         match effect:
-            case Send(to, Forward(events)) if any((e.source, e.id) == key for e in events):
+            case Send(to, Routed(_, events)) if any((e.source, e.id) == key for e in events):
                 onward.append(to)
             case Send(to, Notify(deliveries)):
                 notified += [(to, d.numbers) for d in deliveries if d.event and (d.event.source, d.event.id) == key]

@@ -7,14 +7,9 @@ simulator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from itertools import count
-from typing import Any, TypeAlias
-
-from msgspec import structs
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.broker.announcements import Announcements, wishes
-from vestnik.broker.bearings import Bearings
-from vestnik.broker.catchup import CatchUp
 from vestnik.broker.clients import Client
 from vestnik.broker.effects import (
     Append,
@@ -27,9 +22,8 @@ from vestnik.broker.effects import (
     Gone,
     LinkDown,
     LinkUp,
+    LogRead,
     NotAppended,
-    Past,
-    Read,
     Seen,
     Send,
     Tick,
@@ -37,50 +31,85 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.intake import Intake
 from vestnik.broker.neighbourhood import Neighbourhood
+from vestnik.broker.offers import Offers
 from vestnik.broker.outlet import Outlet
 from vestnik.broker.questions import Questions
-from vestnik.broker.reach import Surroundings
-from vestnik.broker.reception import Reception
+from vestnik.broker.reception import SKEW, Reception
 from vestnik.broker.reviews import Reviews
-from vestnik.model.streams import Arrivals
+from vestnik.model.events import Event
+from vestnik.model.reserved import asks
 from vestnik.model.times import FOREVER
+from vestnik.recovery.recovery import Recovery
+from vestnik.recovery.tail import Tail
 from vestnik.routing.router import Router
 from vestnik.wire.messages import (
     Addressed,
     AdminA,
     AdminS,
     Advertise,
+    Announce,
     Ask,
     Fetch,
+    FetchMore,
     Finding,
-    Forward,
     Inquiry,
     Malformed,
     Message,
     NodeId,
     Notify,
+    Opened,
     Publish,
     Question,
-    Reach,
-    Recall,
-    Recalled,
     Review,
     Subscribe,
-    Taken,
     Took,
     Unadvertise,
     Unsubscribe,
+    WhatIsOpen,
 )
+from vestnik.wire.origins import (
+    FetchPage,
+    Frontiers,
+    Origin,
+    OriginGone,
+    OriginHere,
+    OriginOffers,
+    PageRead,
+    Routed,
+)
+from vestnik.wire.pages import pages
 
 Handler: TypeAlias = Callable[[Any, NodeId, float], list[Effect]]
+
+RING: Final = 64 * 1024 * 1024
+"""Bytes of events that a broker without a data folder keeps."""
+TAIL: Final = 8 * 1024 * 1024
+"""Bytes of events that a broker with one keeps in memory."""
+STALLED: Final = 5.0
+"""Seconds without progress after which a reader is not waited for."""
+
+
+class OwnLog(NamedTuple):
+    """The log of a broker as it starts: its id, the offset of the next event, and the time of the latest one.
+
+    `room` is how many bytes of it are kept in memory. If it `is_whole` there, nothing can be read from a disk. The log
+    of a history has copies of what others published.
+    """
+
+    id: int = 1
+    next: int = 1
+    latest: int = 0
+    room: int = RING
+    is_whole: bool = True
+    is_history: bool = False
 
 
 class BrokerCore:
     """One broker. With `sweep`, it looks every so many seconds for what has expired; it wants a first Tick to begin.
 
-    What its clients publish goes further once it is stored: a broker that crashes and is given what was `stored` does
-    not number other events as it did those that others have seen. Where not all was stored, each life must begin with a
-    `first_seq` that was not come to before. One that `announces` publishes what its clients want and offer.
+    What its clients publish goes further once it is stored. `stored` is what was stored lately, so that repeats are
+    recognised. One that `announces` publishes what its clients want and offer. `skew` is by how many seconds the clocks
+    of brokers may differ.
     """
 
     def __init__(
@@ -89,68 +118,93 @@ class BrokerCore:
         router: Router,
         sweep: float = FOREVER,
         stored: Iterable[Append] = (),
-        first_seq: int = 1,
+        log: OwnLog = OwnLog(),  # noqa: B008  # a frozen value
         announces: bool = False,
+        skew: float = SKEW,
     ) -> None:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
-        self.surroundings = Surroundings(name)
+        own = Origin(name, log.id)
+        tail = Tail(log.room, log.next, is_whole=log.is_whole, latest=log.latest, is_history=log.is_history)
+        self.recovery = recovery = Recovery(own, tail, lambda event: self._outlet.matching(event))
+        self.topology = recovery.topology
+        if log.is_history:
+            self.topology.histories.add(own)
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._arrivals = Arrivals()
-        places = count()
-        self._questions = Questions(name, self.surroundings)
+        self._outlet = outlet = Outlet(own, router, self.clients, recovery)
+        self._questions = Questions(name, self.topology)
         self._reviews = Reviews(name)
-        self._intake = Intake(name, router, first_seq, stored)
-        self._outlet = Outlet(router, self.clients, places)
-        self._announcements = Announcements(name, self._intake.stamped) if announces else None
-        self._catch_up = catch_up = CatchUp(
-            name, self.clients, self.surroundings, router, self._arrivals, places, first_seq
-        )
-        self._bearings = Bearings(self.clients, self.surroundings)
+        self._intake = Intake(name, router, tail, stored)
+        self._announcements = Announcements(name) if announces else None
+        self._offers = Offers(router, recovery, self._intake.holds_for)
         self._reception = reception = Reception(
-            self.clients, router, self._bearings, catch_up, self._announcements, self._tell
+            self.clients, router, recovery, outlet, self._announcements, self._offers, self._tell, skew
         )
-        self._neighbourhood = Neighbourhood(router, self.surroundings, catch_up, self._bearings, self._tell, self._met)
+        self._neighbourhood = near = Neighbourhood(router, recovery, outlet, self._tell, self._met)
         self._handlers: dict[type[Message], Handler] = {
-            Forward: self._forward,
+            Routed: self._routed,
             AdminS: self._admin,
             AdminA: self._admin,
-            Addressed: self._telling(self._addressed),
-            Reach: self._telling(self._neighbourhood.reach),
+            Announce: self._announce,
+            Addressed: self._addressed,
+            OriginHere: near.here,
+            OriginGone: near.gone,
+            OriginOffers: near.offers,
+            Frontiers: near.frontiers,
+            FetchPage: self._fetch_page,
+            PageRead: self._page_read,
             Publish: self._publish,
             Subscribe: reception.subscribe,
             Unsubscribe: reception.unsubscribe,
             Advertise: reception.advertise,
             Unadvertise: reception.unadvertise,
-            Fetch: self._fetch,
+            Fetch: reception.fetch,
+            FetchMore: reception.fetch_more,
             Malformed: reception.malformed,
-            Ask: self._telling(reception.ask),
-            Took: self._telling(reception.took),
+            Ask: reception.ask,
+            Took: reception.took,
             Question: self._question,
             Review: self._review,
             Seen: self._seen,
             Consulted: self._consulted,
-            LinkUp: self._neighbourhood.link_up,
-            LinkDown: self._telling(self._neighbourhood.link_down),
+            LinkUp: near.link_up,
+            LinkDown: near.link_down,
             Gone: reception.gone,
             Full: reception.full,
             Drained: reception.drained,
             Tick: self._tick,
             ClockSet: self._clock_set,
-            Past: self._telling(self._past),
+            LogRead: self._log_read,
             Appended: self._appended,
             NotAppended: self._not_appended,
         }
 
-    def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
-        """What is to be done about a message from a neighbour, a local client, or the world, whose name is its own."""
-        return self._handlers[type(message)](message, sender, now)
+    @property
+    def origin(self) -> Origin:
+        """The log of this broker."""
+        return self.topology.own
 
-    def _telling(self, handler: Handler) -> Handler:
-        """A handler of what may be the last on its way to clients: then they are told how far they have come."""
-        return lambda message, sender, now: handler(message, sender, now) + self._bearings.arrived()
+    def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
+        """Return what is to be done about a message from a neighbour, a local client, or the world."""
+        self.recovery.feeds.giving.now = now
+        effects = self._handlers[type(message)](message, sender, now)
+        if self._reception.has_returned:
+            effects = effects + self._reception.go_on()
+        if self._reception.late:
+            effects = effects + self._reception.take_late()
+        return effects
+
+    def is_pressed(self, now: float) -> bool:
+        """Return whether publishers have to wait, because a reader would lose events otherwise."""
+        return self.recovery.is_pressed(now, STALLED)
+
+    def lags(self, client: NodeId) -> bool:
+        """Return whether a subscription of a client reads a log by itself: it goes on when the client has taken."""
+        readers = self.clients[client].readers if client in self.clients else []
+        own = self.recovery.feeds.roster.own
+        return any(feed.is_fetching for reader in readers for feed in own(reader.key).values())
 
     # --- events ---
 
@@ -159,28 +213,38 @@ class BrokerCore:
         return self._intake.publish(message, client, now)
 
     def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
-        going, effects = self._intake.appended(message)
-        if going:
-            effects = [*self._outlet.route(Forward(going), message.what.client, now), *effects]
-            effects += self._neighbourhood.report_soon(now)
-        return effects
+        effects = self._outlet.route_stored(message.what, now) if message.what.events else []
+        return effects + self._intake.appended(message) + self._after_routing(now)
 
     def _not_appended(self, message: NotAppended, sender: NodeId, now: float) -> list[Effect]:
-        return self._intake.not_appended(message, now)
+        effects = self._intake.not_appended(message, now)
+        if message.what.events:
+            effects += self._outlet.perform(self.recovery.pass_over(message.what.end))
+        return effects + self._after_routing(now)
 
-    def _forward(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
-        events = message.events
-        new = tuple([event for event in events if self._arrivals.is_new(event)])
-        return self._outlet.route(message if len(new) == len(events) else Forward(new), sender, now)
+    def _after_routing(self, now: float) -> list[Effect]:
+        told = self._tell(now) if self._offers.routed() else []
+        return told + self._neighbourhood.report_soon(now) + self._outlet.perform(self._offers.told())
+
+    def _routed(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
+        return self._outlet.route(message, sender, now)
+
+    # --- pages of logs ---
+
+    def _fetch_page(self, message: FetchPage, sender: NodeId, now: float) -> list[Effect]:
+        return self._outlet.perform(self.recovery.fetch_page(message, sender))
+
+    def _page_read(self, message: PageRead, sender: NodeId, now: float) -> list[Effect]:
+        return self._outlet.perform(self.recovery.page_read(message, sender))
+
+    def _log_read(self, message: LogRead, sender: NodeId, now: float) -> list[Effect]:
+        return self._outlet.perform(self.recovery.log_read(message.number, message.page))
 
     # --- what clients ask ---
 
     def under_way(self, client: NodeId) -> set[int]:
-        """The requests of a client that wait for other brokers, or for the disk."""
-        return self._catch_up.errands.under_way(client) | self._reviews.under_way(client)
-
-    def _fetch(self, message: Fetch, client: NodeId, now: float) -> list[Effect]:
-        return self._catch_up.errands.fetch(client, message)
+        """Return the requests of a client that wait for other brokers, or for the disk."""
+        return self._reception.under_way(client) | self._reviews.under_way(client)
 
     def _review(self, message: Review, client: NodeId, now: float) -> list[Effect]:
         return self._reviews.asked(message, client)
@@ -200,68 +264,80 @@ class BrokerCore:
         self.router.take(sender, message, now)
         return self._tell(now)
 
+    def _announce(self, message: Announce, sender: NodeId, now: float) -> list[Effect]:
+        return self._outlet.announce(message.events, sender)
+
     def _met(self, before: Set[NodeId], after: Set[NodeId], now: float) -> list[Effect]:
-        """Local clients may want to know who came within reach and who is not any more; others see it themselves."""
-        if self._announcements is None or not self.router.hearing:
+        """Tell local clients which brokers came within reach and which left, and ask new ones what is open there."""
+        if self._announcements is None or before == after:
             return []
-        events = self._announcements.changes(before, after, now)
-        routed = self._outlet.route(Forward(tuple(events)), self.name, now) if events else []
-        return [effect for effect in routed if isinstance(effect, Send) and isinstance(effect.message, Notify)]
+        effects: list[Effect] = self._outlet.tell_opened(self._announcements.lost(before - after))
+        for broker in sorted(after - before):
+            for client, known in self.clients.items():
+                for name, one in known.subscriptions.items():
+                    if asks(one.filter):
+                        effects += self._announcements.ask((client, name), one.filter, self.topology, now, broker)
+        if self.router.hearing:
+            routed = self._outlet.announce(self._announcements.changes(before, after, now), self.name)
+            effects += [one for one in routed if isinstance(one, Send) and isinstance(one.message, Notify)]
+        return effects
 
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
-        """What is for nobody that is known goes no further."""
+        """Pass on what is for another broker; what is for nobody that is known goes no further."""
         if message.to != self.name:
-            way = self.surroundings.way(message.to)
+            way = self.topology.way_to(message.to)
             return [] if way is None else [Send(way, message)]
         match message.body:
             case Inquiry() as inquiry:
                 return self._questions.inquired(inquiry, message.origin)
             case Finding() as finding:
                 return self._questions.found(finding)
-            case Recall() as recall:
-                return [Read(message.origin, recall)]
-            case Recalled() as recalled:
-                return self._catch_up.recalled(message.origin, recalled, now)
-            case Forward() as forward:
-                return self._forward(forward, sender, now)
+            case WhatIsOpen(number, wanted):
+                return self._open(number, wanted, message.origin, now)
+            case Opened() as opened:
+                return [] if self._announcements is None else self._opened(opened, self._announcements)
 
-    def _past(self, message: Past, sender: NodeId, now: float) -> list[Effect]:
-        """What was found here goes to the broker that recalls it; behind it, what is announced and open."""
-        broker, found = message.what.broker, message.found
-        if self._announcements is not None and not found.is_part:
-            wished = wishes(self.clients, self.router.advertised)
-            opened = self._announcements.open(message.what.recall.filters, wished, now)
-            taken = [Taken(found.upto + 1, event.time or 0, event) for event in opened]
-            found = structs.replace(found, taken=(*found.taken, *taken))
-        if broker == self.name:
-            return self._catch_up.recalled(broker, found, now)
-        way = self.surroundings.way(broker)
-        return [] if way is None else [Send(way, Addressed(broker, self.name, found))]
+    def _open(self, number: int, wanted: Any, asker: NodeId, now: float) -> list[Effect]:
+        """Tell another broker what is open here."""
+        way = self.topology.way_to(asker)
+        if way is None:
+            return []
+        events: list[Event] = []
+        if self._announcements is not None:
+            events = self._announcements.open([wanted], wishes(self.clients, self.router.advertised), now)
+        found = [Opened(number, page, more=True) for page in pages(events, lambda event: event)]
+        return [Send(way, Addressed(asker, self.name, one)) for one in [*found, Opened(number, ())]]
+
+    def _opened(self, message: Opened, announcements: Announcements) -> list[Effect]:
+        """Tell those who asked what is open at another broker."""
+        found, fetch = announcements.opened(message)
+        return self._outlet.tell(found, is_past=True) + self._outlet.tell_opened([fetch] if fetch else [])
 
     def _tell(self, now: float) -> list[Effect]:
-        """What neighbours have to know, and then what is announced of it: who hears of it can be answered."""
+        """Tell neighbours what they have to know, and then what is announced of it: who hears of it can be answered."""
         effects: list[Effect] = [Send(neighbour, message) for neighbour, message in self.router.flush(now)]
         if self._announcements is not None:
             news = self._announcements.news(now, self.router.hearing)
-            effects += self._outlet.route(Forward(tuple(news)), self.name, now) if news else []
+            effects += self._outlet.announce(news, self.name) if news else []
         return effects
 
     # --- time ---
 
     def _clock_set(self, message: ClockSet, sender: NodeId, now: float) -> list[Effect]:
-        """Only the times of events are those of the clock."""
+        """Move all times: only the times of events are those of the clock."""
         self._next_sweep += message.by
-        for one in (self.router, self._neighbourhood, self._bearings, self._catch_up):
+        for one in (self.router, self._neighbourhood, self.recovery):
             one.shift(message.by)
+        if self._announcements is not None:
+            self._announcements.shift(message.by)
         return []
 
     def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
-        self.surroundings.position = max(self.surroundings.position, message.position)
-        effects = self._intake.tick(now)
-        effects += (*self._neighbourhood.tick(now), *self._catch_up.tick(now))
-        effects += self._bearings.tick(now)
+        effects = [*self._intake.tick(now), *self._neighbourhood.tick(now)]
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
-            effects += (*self._neighbourhood.sweep(), *self._reception.expire(now), *self._tell(now))
-            effects.append(Wake(self._next_sweep))
+            effects += self._outlet.perform(self.recovery.look_for_late())
+            if self._announcements is not None:
+                effects += self._outlet.tell_opened(self._announcements.late(now))
+            effects += (*self._neighbourhood.sweep(), Wake(self._next_sweep), *self._reception.expire(now))
         return effects

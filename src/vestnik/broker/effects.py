@@ -1,18 +1,22 @@
 """What a broker wants done: it does nothing itself.
 
-Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `Read` as `Past`,
+Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `ReadLog` as `LogRead`,
 `Look` as `Seen`, and `Consult` as `Consulted`.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import Inquiry, Message, NodeId, Page, Recall, Recalled, Refusal, Review
+from vestnik.wire.messages import Gap, Inquiry, Message, NodeId, Page, Refusal, Review
+from vestnik.wire.origins import ReadTerms, Slice
+
+CYCLE: Final = "cycle"
+"""The code of a link that is not wanted, because its ends reach each other without it."""
 
 
 class Send(Struct, frozen=True):
@@ -23,11 +27,12 @@ class Send(Struct, frozen=True):
 
 
 class Append(Struct, frozen=True):
-    """Store events that a local client published, after all that came before. It comes back as `Appended`.
+    """Store events that a local client published, after all that came before. It comes back as `Appended`, in order.
 
-    What has no seq yet is not to go further before its time. There may be no events, where it is only asked whether
-    earlier ones are stored. `request` and `refused` are for the answer to the client. A request that `repeats` events
-    which were taken before waits until these are stored, too.
+    They have consecutive offsets from `first` on, the same `time` in microseconds, and are `packed` already. What has
+    no seq yet is not to go further before its time. There may be no events, if it is only asked whether earlier ones
+    are stored. `request` and `refused` are for the answer to the client. A request that `repeats` events which were
+    accepted before waits until these are stored, too.
     """
 
     client: NodeId
@@ -35,13 +40,22 @@ class Append(Struct, frozen=True):
     request: int = 0
     refused: tuple[Refusal, ...] = ()
     repeats: bool = False
+    first: int = 0
+    time: int = 0
+    packed: tuple[bytes, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The offset after the last of them."""
+        return self.first + len(self.events)
 
 
-class Read(Struct, frozen=True):
-    """Find what a broker recalls of what was stored here. It comes back as `Past`."""
+class ReadLog(Struct, frozen=True):
+    """Read a page of what was stored here below offset `end`. It comes back as `LogRead` with the same number."""
 
-    broker: NodeId
-    recall: Recall
+    number: int
+    terms: ReadTerms
+    end: int
 
 
 class Look(Struct, frozen=True):
@@ -58,10 +72,14 @@ class Wake(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """End the link to a neighbour, for a reason."""
+    """End the link to a neighbour, for a reason, in a sentence and as the `code` of a Goodbye.
+
+    A link that closes a cycle is not to be made again; any other is.
+    """
 
     neighbour: NodeId
     reason: str
+    code: str
 
 
 class Note(Struct, frozen=True):
@@ -80,6 +98,14 @@ class Lapsed(Struct, frozen=True):
     filter: Filter
 
 
+class GapTold(Struct, frozen=True):
+    """Tell observers that a subscription of a local client was told of a gap."""
+
+    client: NodeId
+    name: str
+    gap: Gap
+
+
 class Consult(Struct, frozen=True):
     """Answer what a client of the broker `origin` asks. It comes back as `Consulted`."""
 
@@ -87,7 +113,7 @@ class Consult(Struct, frozen=True):
     inquiry: Inquiry
 
 
-Effect: TypeAlias = Send | Append | Read | Look | Wake | Part | Note | Lapsed | Consult
+Effect: TypeAlias = Send | Append | ReadLog | Look | Wake | Part | Note | Lapsed | GapTold | Consult
 
 
 # --- what the world tells a broker, beside the messages that arrive ---
@@ -124,9 +150,7 @@ class Drained(Message, frozen=True):
 
 
 class Tick(Message, frozen=True):
-    """Time has passed. All that was stored up to a position will not be lost, and has been handed back."""
-
-    position: int = 0
+    """Time has passed."""
 
 
 class ClockSet(Message, frozen=True):
@@ -135,11 +159,11 @@ class ClockSet(Message, frozen=True):
     by: float
 
 
-class Past(Message, frozen=True):
-    """What was found, or a part of it."""
+class LogRead(Message, frozen=True):
+    """This is the page."""
 
-    what: Read
-    found: Recalled
+    number: int
+    page: Slice
 
 
 class Seen(Message, frozen=True):

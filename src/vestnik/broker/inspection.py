@@ -12,6 +12,7 @@ from vestnik.broker.core import BrokerCore
 from vestnik.model.cloudevents import from_cloudevent, to_cloudevent
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.recovery.reader import ReaderKey
 from vestnik.routing.propagation import Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.router import AdvertisingRouter, Router
@@ -33,7 +34,7 @@ def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
     clients = core.clients.values()
     return {
         "broker": core.name,
-        "brokers": sorted(core.surroundings.all()),
+        "brokers": sorted(core.topology.brokers()),
         "neighbours": {n: sorted(_behind(core, n)) for n in router.neighbours},
         "entries": len(router.subscriptions),
         "advertisements": len(router.advertised),
@@ -63,7 +64,7 @@ def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
                     "filter": str(subscription.filter),
                     "leased": subscription.leased,
                     "last": subscription.last,
-                    "kept": len(subscription.kept),
+                    "kept": len(subscription.reader.in_flight),
                 }
                 for s, subscription in islice(client.subscriptions.items(), most)
             ],
@@ -108,7 +109,7 @@ def event(
 
 
 def _behind(core: BrokerCore, neighbour: NodeId) -> frozenset[NodeId]:
-    return core.surroundings.all() - core.surroundings.all(without=neighbour)
+    return core.topology.through(neighbour)
 
 
 def _sighting(core: BrokerCore, sighting: Sighting) -> dict[str, Any]:
@@ -178,25 +179,45 @@ def _client(core: BrokerCore, chronicle: Chronicle, name: NodeId, event: Event |
     return {
         "connected": client is not None and client.connected,
         "full": client is not None and client.is_full,
-        "subscriptions": [] if client is None else list(_subscriptions(client, chronicle, name, event)),
+        "subscriptions": [] if client is None else list(_subscriptions(core, client, chronicle, name, event)),
         "ended": [_ended(one, event) for one in ended],
         "happenings": happenings,
     }
 
 
-def _subscriptions(client: Client, chronicle: Chronicle, name: NodeId, event: Event | None) -> Iterable[dict[str, Any]]:
+def _place(core: BrokerCore, key: ReaderKey, event: Event | None) -> dict[str, Any]:
+    """How far a subscription has come in the log of an event: its cursor there, and the state of its feed."""
+    if event is None or event.broker is None:
+        return {"log": None, "cursor": None, "state": None}
+    roster = core.recovery.feeds.roster
+    logs = [origin for origin in roster.logs_of(event.broker) if roster.of(key, origin) is not None]
+    feed = roster.of(key, max(logs)) if logs else None
+    if feed is None:
+        return {"log": None, "cursor": None, "state": None}
+    return {"log": str(feed.origin), "cursor": feed.cursor, "state": feed.state.name}
+
+
+def _subscriptions(
+    core: BrokerCore, client: Client, chronicle: Chronicle, name: NodeId, event: Event | None
+) -> Iterable[dict[str, Any]]:
     made = chronicle.made.get(name, {})
     for subscribed_as, subscription in islice(client.subscriptions.items(), MOST):
-        kept = [k.number for k in subscription.kept if event and k.is_of(event)]
+        in_flight = subscription.reader.in_flight
+        kept = [one.numbers[0][1] for one, _, _ in in_flight if event and _is_same(one.event, event)]
         yield {
             "name": subscribed_as,
             "since": made[subscribed_as].at if subscribed_as in made else None,
             "resumed": subscribed_as in made and made[subscribed_as].resumed,
             "last": subscription.last,
-            "first_kept": subscription.kept[0].number if subscription.kept else None,
+            "first_kept": in_flight[0][0].numbers[0][1] if in_flight else None,
             "number": kept[0] if kept else None,
+            **_place(core, (name, subscribed_as), event),
             **({"filter": str(subscription.filter)} if event is None else explained_by(subscription.filter, event)),
         }
+
+
+def _is_same(one: Event | None, other: Event) -> bool:
+    return one is not None and (one.source, one.id) == (other.source, other.id)
 
 
 def _ended(one: Ended, event: Event | None) -> dict[str, Any]:

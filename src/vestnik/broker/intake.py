@@ -1,4 +1,4 @@
-"""What local clients publish: numbered, stored, and held until its time."""
+"""What local clients publish: given its offset, stored, and held until its time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Final
 
+from vestnik.broker.acceptance import Acceptance
 from vestnik.broker.effects import Append, Appended, Effect, NotAppended, Send, Wake
-from vestnik.broker.streams import Acceptance
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
+from vestnik.recovery.tail import Tail
 from vestnik.routing.router import Router, anything
 from vestnik.wire.messages import NodeId, Publish, Refusal, Refused, Stored
+from vestnik.wire.packing import pack
 
 RETRY_AFTER = 1.0
 """Seconds after which what was held and could not be stored when its time had come is tried again."""
@@ -27,17 +29,15 @@ ANOTHER: Final = "another event of this source and id was published before; give
 class Intake:
     """Takes what clients publish. What is stored may go further, or waits for its time."""
 
-    def __init__(self, name: NodeId, router: Router, first_seq: int, stored: Iterable[Append]) -> None:
+    def __init__(self, name: NodeId, router: Router, tail: Tail, stored: Iterable[Append]) -> None:
+        self._name = name
         self._router = router
-        self._acceptance = Acceptance(name, first_seq)
+        self._tail = tail
+        self._acceptance = Acceptance()
         self._held: list[tuple[float, int, NodeId, Event]] = []  # until not_before
         self._holding = count()
         self._released: dict[tuple[str, str], Event] = {}  # what was held, and is being stored with its seq
         self._recover(stored)
-
-    def stamped(self, event: Event) -> Event:
-        """An event of the broker's own, with the next seq of its stream."""
-        return self._acceptance.stamped(event)
 
     def publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
         acceptance = self._acceptance
@@ -47,14 +47,27 @@ class Intake:
         for event, reason in unfit:
             acceptance.forget(event)
             refused.append(Refusal(event.id, reason, event.source))
-        waiting = {id(event) for event in fit if event.seldom is not None and _release(event) > now}
-        if waiting:
-            taken = [event if id(event) in waiting else acceptance.stamped(event) for event in fit]
-        else:
-            taken = acceptance.stamp(fit)
         repeats = len(fresh) + len(others) < len(message.events)
-        append = Append(client, tuple(taken), message.request, tuple(refused), repeats)
-        return [append] if taken or refused or message.request else []
+        append = self._append(client, fit, now, message.request, tuple(refused), repeats)
+        return [append] if fit or refused or message.request else []
+
+    def _append(
+        self,
+        client: NodeId,
+        events: Sequence[Event],
+        now: float,
+        request: int = 0,
+        refused: tuple[Refusal, ...] = (),
+        repeats: bool = False,
+    ) -> Append:
+        """Give each event its offset; what has to wait for its time gets no seq yet."""
+        first, time = self._tail.accept(len(events), now)
+        stamped = [
+            event if event.seldom is not None and _release(event) > now else event.stamped(self._name, offset)
+            for offset, event in enumerate(events, first)
+        ]
+        packed = tuple([pack(event) for event in stamped])
+        return Append(client, tuple(stamped), request, refused, repeats, first, time, packed)
 
     def _judged(
         self, events: Sequence[Event], client: NodeId, now: float
@@ -80,16 +93,19 @@ class Intake:
                 room -= waits
         return fit, unfit
 
-    def appended(self, message: Appended) -> tuple[tuple[Event, ...], list[Effect]]:
-        """Events are stored: those that go further, and what is to be done about the others and the client."""
+    def appended(self, message: Appended) -> list[Effect]:
+        """Handle that events are stored: hold those that have to wait, and answer the client."""
         what = message.what
         for event in what.events if self._released else ():
             self._released.pop((event.source, event.id), None)
-        going = tuple([event for event in what.events if event.seq is not None])
-        effects = self._hold(what) if len(going) < len(what.events) else []
+        effects = self._hold(what)
         if what.request or what.refused:
             effects.append(Send(what.client, Stored(what.request, what.refused)))
-        return going, effects
+        return effects
+
+    def holds_for(self, client: NodeId) -> bool:
+        """Return whether something that a client published waits for its time."""
+        return any(node == client for _, _, node, _ in self._held)
 
     def not_appended(self, message: NotAppended, now: float) -> list[Effect]:
         """Refuse what could not be stored, which may be published again; but what was held is held on.
@@ -115,13 +131,13 @@ class Intake:
         while self._held and self._held[0][0] <= now:
             _, _, client, event = heapq.heappop(self._held)
             self._released[event.source, event.id] = event
-            effects.append(Append(client, (self._acceptance.stamped(event),)))
+            effects.append(self._append(client, [event], now))
         if self._held:
             effects.append(Wake(self._held[0][0]))
         return effects
 
     def _hold(self, what: Append) -> list[Effect]:
-        held = [event for event in what.events if event.seq is None]
+        held = [event for event in what.events if event.seq is None and event.seldom is not None]
         for event in held:
             heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
         return [Wake(_release(event)) for event in held]

@@ -1,108 +1,90 @@
-"""The links of a broker, and who is within reach over them."""
+"""The links of a broker, and which logs can be reached over them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Set
 from typing import TypeAlias
 
-from vestnik.broker.bearings import Bearings
-from vestnik.broker.catchup import CatchUp
-from vestnik.broker.effects import Effect, LinkDown, LinkUp, Part, Send, Wake
-from vestnik.broker.reach import Surroundings
-from vestnik.broker.reception import Tell
+from vestnik.broker.effects import CYCLE, Effect, LinkDown, LinkUp, Part, Wake
+from vestnik.broker.outlet import Outlet
 from vestnik.model.times import FOREVER
+from vestnik.recovery.recovery import Act, Recovery
 from vestnik.routing.router import Router
-from vestnik.wire.messages import NodeId, Reach
+from vestnik.wire.messages import NodeId
+from vestnik.wire.origins import Frontiers, OriginGone, OriginHere, OriginOffers
 
 REPORT_AFTER = 1.0
-"""Seconds after something was taken in which neighbours are told how far it has been sent to them."""
+"""Seconds after an event was routed in which neighbours are told how far it has been sent to them."""
 
+Tell: TypeAlias = Callable[[float], list[Effect]]
+"""Tells neighbours what they have to know by now."""
 Met: TypeAlias = Callable[[Set[NodeId], Set[NodeId], float], list[Effect]]
-"""Tells local clients who was within reach, and who is."""
+"""Tells local clients which brokers were within reach, and which are."""
 
 
 class Neighbourhood:
-    """Keeps neighbours informed of who is on this side of their link, and up to where they were sent what is new."""
+    """Keeps neighbours informed of the logs on this side of their link, and how far these were sent."""
 
-    def __init__(
-        self,
-        router: Router,
-        surroundings: Surroundings,
-        catch_up: CatchUp,
-        bearings: Bearings,
-        tell: Tell,
-        met: Met,
-    ) -> None:
+    def __init__(self, router: Router, recovery: Recovery, outlet: Outlet, tell: Tell, met: Met) -> None:
         self._router = router
-        self._surroundings = surroundings
-        self._catch_up = catch_up
-        self._bearings = bearings
+        self._recovery = recovery
+        self._topology = recovery.topology
+        self._outlet = outlet
         self._tell = tell
         self._met = met
-        self._reported: dict[NodeId, Reach] = {}
         self._next_report = FOREVER
 
     def link_up(self, message: LinkUp, sender: NodeId, now: float) -> list[Effect]:
-        """What is wanted and offered is told first, and who is there then: they may be asked for what was missed."""
+        """Tell a neighbour what is wanted and offered first, and then which logs are here: they may be fetched."""
         self._router.connect(message.neighbour)
-        self._surroundings.joined(message.neighbour)
-        self._reported.pop(message.neighbour, None)
-        return [*self._tell(now), *self._report([message.neighbour])]
+        return [*self._tell(now), *self._outlet.perform(self._recovery.link_up(message.neighbour))]
 
     def link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
-        before = self._surroundings.positions
         self._router.disconnect(message.neighbour)
-        self._surroundings.parted(message.neighbour)
-        after = self._surroundings.positions
-        told = [*self._tell(now), *self._report(self._surroundings.neighbours()), *self._compare(before, after, now)]
-        return told + self._catch_up.parted(message.neighbour, now)
+        return self._changed(lambda: self._recovery.link_down(message.neighbour), now)
 
-    def reach(self, message: Reach, sender: NodeId, now: float) -> list[Effect]:
-        before = self._surroundings.positions
-        twice = self._surroundings.told(sender, message.brokers)
-        if twice:
-            return [Part(sender, f"it closes a cycle: {', '.join(sorted(twice))} can be reached without it")]
-        after = self._surroundings.positions
-        compared = self._compare(before, after, now)
-        if after.keys() == before.keys():
-            return self.report_soon(now)
-        return [*self._report(self._surroundings.neighbours(but=sender)), *compared]
+    def here(self, message: OriginHere, sender: NodeId, now: float) -> list[Effect]:
+        broker = message.origin.broker
+        others = set(self._topology.neighbours) - {sender}
+        if broker in others or broker == self._topology.own.broker:
+            return [Part(sender, f"it closes a cycle: {broker} can be reached without it", CYCLE)]
+        return self._changed(lambda: self._recovery.origin_here(message, sender), now)
 
-    def _compare(self, before: dict[NodeId, int], after: dict[NodeId, int], now: float) -> list[Effect]:
-        """Who has come within reach is asked for what was missed."""
-        gone = {broker: position for broker, position in before.items() if broker not in after}
-        effects = self._met(before.keys(), after.keys(), now)
-        effects += self._catch_up.vanished(gone, now) if gone else []
-        appeared = after.keys() - before.keys()
-        effects += self._catch_up.appeared(appeared, now)
-        return effects + (self._bearings.appeared(now) if appeared else [])
+    def gone(self, message: OriginGone, sender: NodeId, now: float) -> list[Effect]:
+        return self._changed(lambda: self._recovery.origin_gone(message, sender), now)
 
-    def _report(self, neighbours: list[NodeId]) -> list[Effect]:
-        """Tell neighbours who is on this side, unless they know."""
-        reports = {neighbour: self._surroundings.report(neighbour) for neighbour in neighbours}
-        news = {neighbour: report for neighbour, report in reports.items() if self._reported.get(neighbour) != report}
-        self._reported |= news
-        return [Send(neighbour, report) for neighbour, report in news.items()]
+    def offers(self, message: OriginOffers, sender: NodeId, now: float) -> list[Effect]:
+        return [*self._tell(now), *self._outlet.perform(self._recovery.origin_offers(message, sender))]
+
+    def _changed(self, change: Callable[[], list[Act]], now: float) -> list[Effect]:
+        """Perform a change of what can be reached, after neighbours were told what is wanted by now."""
+        before = self._topology.brokers()
+        effects = [*self._tell(now), *self._outlet.perform(change())]
+        return effects + self._met(before, self._topology.brokers(), now)
+
+    # --- frontiers ---
+
+    def frontiers(self, message: Frontiers, sender: NodeId, now: float) -> list[Effect]:
+        return self.report_soon(now) if self._recovery.frontiers(message, sender) else []
 
     def report_soon(self, now: float) -> list[Effect]:
-        """Positions have changed; there may be more of that."""
-        if self._next_report < FOREVER or not self._surroundings.neighbours():
+        """Report frontiers in a while; there may be more of them."""
+        if self._next_report < FOREVER or not self._topology.neighbours:
             return []
         self._next_report = now + REPORT_AFTER
         return [Wake(self._next_report)]
 
     def tick(self, now: float) -> list[Effect]:
-        """Report what has changed, if it is time for it."""
+        """Report frontiers, if it is time for it."""
         if now < self._next_report:
             return []
         self._next_report = FOREVER
-        return self._report(self._surroundings.neighbours())
+        return self._outlet.perform(self._recovery.report())
 
     def shift(self, by: float) -> None:
-        """The clock was set."""
+        """Move the time of the next report, as the clock was."""
         self._next_report += by
 
     def sweep(self) -> list[Effect]:
-        """Report all, to those who may have been told wrong things."""
-        self._reported.clear()
-        return self._report(self._surroundings.neighbours())
+        """Say again which logs are here, to neighbours that may have been told wrong things."""
+        return self._outlet.perform(self._topology.repeat())

@@ -2,97 +2,223 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from vestnik.broker.clients import Client, Subscription, has_expired
-from vestnik.broker.effects import Effect, Note, Send
+from vestnik.broker.announcements import OpenFetch
+from vestnik.broker.clients import Client
+from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send
 from vestnik.model.events import Event
-from vestnik.model.streams import WINDOW
+from vestnik.model.times import FOREVER, MICROS
+from vestnik.recovery.giving import Given
+from vestnik.recovery.pages import LogEntry
+from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.recovery import Act, Recovery
+from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
-from vestnik.routing.router import Router
-from vestnik.wire.messages import Delivery, Forward, NodeId, Notify
-from vestnik.wire.packing import pack
+from vestnik.routing.router import Router, Targets
+from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, Message, NodeId, Notify
+from vestnik.wire.origins import Origin, Routed
+from vestnik.wire.pages import pages
 
 
-class Wanting(NamedTuple):
-    """A local client, and those of its subscriptions that want something."""
+def has_expired(event: Event, now: float) -> bool:
+    return event.expires is not None and event.expires <= now * MICROS
 
-    node: NodeId
-    client: Client
-    subscriptions: list[Subscription]
+
+NOWHERE: Final[tuple[None, None]] = None, None
+"""What follows the last event that goes anywhere."""
 
 
 class Outlet:
-    """Where events leave a broker. `places` number them in the order in which local clients get them."""
+    """Where events leave a broker whose own log is `own`."""
 
-    def __init__(self, router: Router, clients: Mapping[NodeId, Client], places: Iterator[int]) -> None:
+    def __init__(self, own: Origin, router: Router, clients: Mapping[NodeId, Client], recovery: Recovery) -> None:
+        self._own = own
         self._router = router
         self._clients = clients
-        self._places = places
+        self._recovery = recovery
+        self._readers = recovery.feeds.readers
 
-    def route(self, message: Forward, sender: NodeId, now: float) -> list[Effect]:
-        """Send events on to where they are wanted: a batch as one."""
-        effects: list[Effect] = []
-        going: Sequence[Event] = message.events
-        if any(event.seldom is not None for event in going):
-            effects += [Note(event, sender, "expired") for event in going if has_expired(event, now)]
-            going = _by_priority([event for event in going if not has_expired(event, now)])
-        onward: dict[NodeId, list[Event]] = {}
-        local: dict[NodeId, list[Delivery]] = {}
-        wanting: dict[int, list[Wanting]] = {}  # by targets, which are the same for many
-        for event, targets in self._router.route(going, sender):
-            for neighbour in targets.neighbours:
-                onward.setdefault(neighbour, []).append(event)
-            if targets.subscriptions:
-                clients = wanting.get(id(targets))
-                if clients is None:
-                    clients = wanting[id(targets)] = self._wanting(targets.subscriptions)
-                self._number(event, clients, local)
-        for neighbour, events in onward.items():
-            whole = going is message.events and len(events) == len(going)
-            effects.append(Send(neighbour, message if whole else Forward(tuple(events))))
-        effects += [Send(client, Notify(tuple(deliveries))) for client, deliveries in local.items() if deliveries]
+    def route_stored(self, what: Append, now: float) -> list[Effect]:
+        """Route events that are stored in the own log: those that have their seq, in order."""
+        going: Sequence[int] = range(len(what.events))
+        if any(event.seq is None for event in what.events):
+            going = [place for place in going if what.events[place].seq is not None]
+        events = what.events if len(going) == len(what.events) else tuple([what.events[place] for place in going])
+        effects, wanting = self._forward(self._own, events, what.client, now)
+        first, time, packed = what.first, what.time, what.packed
+        entries = [LogEntry(first + place, time, packed[place]) for place in going]
+        effects += self.perform(self._recovery.routed(zip(entries, events, wanting, strict=True)))
+        if what.end > self._recovery.tail.routed:
+            effects += self.perform(self._recovery.pass_over(what.end))
         return effects
 
-    def _wanting(self, sources: list[Source]) -> list[Wanting]:
-        """The clients of some subscriptions, each once."""
-        found: dict[NodeId, Wanting] = {}
-        for node, name in sources:
-            client = self._clients.get(node)
-            one = None if client is None else client.subscriptions.get(name)
-            if client is not None and one is not None:
-                found.setdefault(node, Wanting(node, client, [])).subscriptions.append(one)
-        return list(found.values())
+    def route(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
+        """Route live events of another log, if they came by its way."""
+        if not self._recovery.is_way(message.origin, sender):
+            return []
+        effects, wanting = self._forward(message.origin, message.events, sender, now)
+        return effects + self.perform(self._recovery.heard(message.origin, zip(message.events, wanting, strict=True)))
 
-    def _number(self, event: Event, wanting: list[Wanting], local: dict[NodeId, list[Delivery]]) -> None:
-        """One copy for each client, with a number for each of its subscriptions that wants the event."""
-        place, packed = next(self._places), b""
-        for node, client, some in wanting:
-            if client.making_up is not None:
-                client.making_up.wait(event, some)
-            elif client.behind is not None:
-                ready = [one.numbered(next(self._places)) for one in client.behind.take(event, some)]
-                if client.takes:
-                    local.setdefault(node, []).extend(ready)
+    def _forward(
+        self, origin: Origin, events: tuple[Event, ...], sender: NodeId, now: float
+    ) -> tuple[list[Effect], list[Sequence[Reader]]]:
+        """Send a batch to the neighbours that want some of it; return also who wants each event here."""
+        effects: list[Effect] = []
+        onward: dict[NodeId, list[Event]] = {}
+        readers: dict[int, Sequence[Reader]] = {}  # by targets, which are the same for many
+        wanting: list[Sequence[Reader]] = []
+        alive: Sequence[Event] = events
+        if any(event.seldom is not None for event in events):
+            effects += [Note(event, sender, "expired") for event in events if has_expired(event, now)]
+            alive = [event for event in events if not has_expired(event, now)]
+        routed = iter(self._router.route(alive, sender))
+        wanted, targets = next(routed, NOWHERE)
+        for event in events:
+            if event is not wanted:
+                wanting.append(())
+                continue
+            assert targets is not None
+            for neighbour in targets.neighbours:
+                onward.setdefault(neighbour, []).append(event)
+            found = readers.get(id(targets))
+            if found is None:
+                found = readers[id(targets)] = self._wanting(targets)
+            wanting.append(found)
+            wanted, targets = next(routed, NOWHERE)
+        for neighbour, going in onward.items():
+            whole = events if len(going) == len(events) else tuple(going)
+            effects.append(Send(neighbour, Routed(origin, whole)))
+        return effects, wanting
+
+    def _wanting(self, targets: Targets) -> list[Reader]:
+        return [reader for source in targets.subscriptions if (reader := self._readers.get(source)) is not None]
+
+    def matching(self, event: Event) -> Iterable[ReaderKey]:
+        """Return the local subscriptions that want an event."""
+        return self._router.targets(event, self._own.broker).subscriptions
+
+    # --- events of brokers ---
+
+    def announce(self, events: Sequence[Event], sender: NodeId) -> list[Effect]:
+        """Route events of brokers, which are in no log: each to everybody who asks for it."""
+        onward: dict[NodeId, list[Event]] = {}
+        local: list[tuple[Source, Event]] = []
+        for event, targets in self._router.route(events, sender):
+            for neighbour in targets.neighbours:
+                onward.setdefault(neighbour, []).append(event)
+            local += [(source, event) for source in targets.subscriptions]
+        effects: list[Effect] = [Send(node, Announce(tuple(going))) for node, going in onward.items()]
+        return effects + self.tell(local)
+
+    def tell(self, told: Iterable[tuple[ReaderKey, Event]], *, is_past: bool = False) -> list[Effect]:
+        """Give events of brokers to local subscriptions, each once. Those that tell what was open before are past."""
+        feeds = self._recovery.feeds
+        for key, event in told:
+            feeds.announce(key, event, is_past=is_past)
+        return self.perform(self._recovery.moved())
+
+    def tell_opened(self, fetches: Iterable[OpenFetch]) -> list[Effect]:
+        """Give fetches what is open at all brokers."""
+        for fetch in fetches:
+            self._recovery.feeds.opened(fetch.key, fetch.picked(), fetch.missing)
+        return self.perform(self._recovery.moved())
+
+    # --- what recovery wants done ---
+
+    def perform(self, acts: Iterable[Act]) -> list[Effect]:
+        """Return effects: what readers are given as one message for each client, in order with all else."""
+        effects: list[Effect] = []
+        for act in acts:
+            if isinstance(act, Say):
+                effects.append(Send(act.to, act.message))
             else:
-                packed = packed or pack(event)
-                numbers = tuple([(one.epoch, one.number(packed, event.expires, place)) for one in some])
-                if not client.takes:
-                    continue
-                delivery = Delivery(event, numbers)
-                if node in local:
-                    local[node].append(delivery)
-                else:
-                    local[node] = [delivery]
+                effects.append(ReadLog(act.number, act.terms, act.end))
+        given = self._recovery.feeds.giving.take_given()
+        delivered = self._deliver(given) if given else ()
+        return [*delivered, *effects, *self._resolved(), *self._finished()]
+
+    def accepted(self, source: ReaderKey, request: int = 0, lease: float = FOREVER) -> Accepted:
+        """Return what a client is told of its subscription: among others, how far it has come."""
+        node, name = source
+        one = self._clients[node].subscriptions[name]
+        cursors = self._recovery.feeds.cursors(source)
+        seen = tuple([(str(origin), offset) for origin, offset in cursors.items()])
+        return Accepted(request, lease, one.epoch, one.last, seen, one.reader.taken, one.reader.made)
+
+    def _resolved(self) -> Iterator[Effect]:
+        """Tell clients how far they have come in logs of which they did not know it."""
+        feeds = self._recovery.feeds
+        if not feeds.resolved:
+            return
+        resolved, feeds.resolved = feeds.resolved, {}
+        for node, name in resolved:
+            client = self._clients.get(node)
+            if client is not None and client.connected and name in client.subscriptions:
+                yield Send(node, self.accepted((node, name)))
+
+    def _deliver(self, given: Iterable[Given]) -> Iterator[Effect]:
+        """Yield a message for each client: one copy of an event, with a number for each subscription."""
+        notices: dict[NodeId, Notice] = {}
+        fetched: dict[Reader, list[Event]] = {}
+        for reader, delivery, origin in given:
+            if reader.ends:
+                if delivery.event is not None:
+                    fetched.setdefault(reader, []).append(delivery.event)
+                continue
+            client, name = reader.key
+            notice = notices.get(client)
+            if notice is None:
+                notice = notices[client] = Notice()
+            notice.add(delivery, origin)
+            if delivery.gap is not None:
+                yield GapTold(client, name, delivery.gap)
+        for node, notice in notices.items():
+            yield Send(node, notice.message())
+        for reader, events in fetched.items():
+            for page in pages(events, lambda event: event):
+                yield Send(reader.client, Fetched(request_of(reader), page, more=True))
+
+    def _finished(self) -> Iterator[Effect]:
+        """Yield the ends of fetches."""
+        finished, self._recovery.feeds.finished = self._recovery.feeds.finished, []
+        for reader, missing in finished:
+            client = self._clients.get(reader.client)
+            if client is not None and client.fetches.pop(request_of(reader), None) is not None:
+                yield Send(reader.client, Fetched(request_of(reader), (), tuple(dict.fromkeys(missing))))
 
 
-def _by_priority(events: list[Event]) -> list[Event]:
-    """The more urgent events first, equally urgent ones in their order; none before what it names as its cause.
+class Notice:
+    """The notifications for one client, in order."""
 
-    None overtakes so many that these would be taken for duplicates.
-    """
-    if len({event.priority for event in events}) == 1 or any(event.causes for event in events):
-        return events
-    pieces = [events[start : start + WINDOW // 2] for start in range(0, len(events), WINDOW // 2)]
-    return [event for piece in pieces for event in sorted(piece, key=lambda event: -event.priority)]
+    def __init__(self) -> None:
+        self._deliveries: list[Delivery] = []
+        self._logs: dict[NodeId, int] = {}
+        self._last: Event | None = None
+        self._origin: Origin | None = None
+
+    def add(self, delivery: Delivery, origin: Origin | None) -> None:
+        event = delivery.event
+        if event is not None and event is self._last and self._deliveries[-1].replayed == delivery.replayed:
+            numbers = self._deliveries[-1].numbers + delivery.numbers
+            self._deliveries[-1] = Delivery(event, numbers, delivery.replayed)
+            return
+        self._last = event
+        self._deliveries.append(delivery)
+        if origin is not self._origin and origin is not None:
+            self._origin = origin
+            self._logs[origin.broker] = origin.log
+
+    def message(self) -> Message:
+        return Notify(tuple(self._deliveries), tuple(self._logs.items()))
+
+
+def request_of(fetch: Reader) -> int:
+    """Return the number of the request that a reader fetches for."""
+    return int(fetch.key[1].rpartition("/")[2])
+
+
+def fetch_key(client: NodeId, request: int) -> ReaderKey:
+    """Return the key of the reader that fetches for a request. No subscription has such a name."""
+    return client, f"\0fetch/{request}"

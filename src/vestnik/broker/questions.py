@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from vestnik.broker.effects import Consult, Consulted, Effect, Send
-from vestnik.broker.reach import Surroundings
+from vestnik.recovery.topology import Topology
 from vestnik.wire.messages import Addressed, Finding, Inquiry, Message, NodeId, Question, Refused, Report
 
 
 class Questions:
     """Those that arrive at one broker. It keeps nothing of them: an answer says whom it is for."""
 
-    def __init__(self, name: NodeId, surroundings: Surroundings) -> None:
+    def __init__(self, name: NodeId, topology: Topology) -> None:
         self._name = name
-        self._surroundings = surroundings
+        self._topology = topology
 
     def asked(self, message: Question, client: NodeId) -> list[Effect]:
         """A local client asks about this broker or another."""
         inquiry = Inquiry(client, message.request, message.kind, message.about)
         if message.to in ("", self._name):
             return [Consult(self._name, inquiry)]
-        if self._surroundings.way(message.to) is None:
-            known = ", ".join(sorted(self._surroundings.all()))
+        if self._topology.way_to(message.to) is None:
+            known = ", ".join(sorted(self._topology.brokers()))
             return [Send(client, Refused(message.request, f"{message.to} is not within reach; {known} are"))]
         return self._towards(message.to, inquiry)
 
@@ -44,5 +44,5 @@ class Questions:
         return [Send(finding.client, answer)]
 
     def _towards(self, broker: NodeId, body: Inquiry | Finding) -> list[Effect]:
-        way = self._surroundings.way(broker)
+        way = self._topology.way_to(broker)
         return [] if way is None else [Send(way, Addressed(broker, self._name, body))]

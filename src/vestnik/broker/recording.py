@@ -26,7 +26,6 @@ from vestnik.broker.effects import (
 )
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import asks
-from vestnik.model.streams import Handed
 from vestnik.routing.propagation import Source
 from vestnik.trace.records import (
     Advertised,
@@ -52,7 +51,6 @@ from vestnik.wire.messages import (
     Advertise,
     Answer,
     Delivery,
-    Forward,
     Message,
     NodeId,
     Notify,
@@ -61,6 +59,7 @@ from vestnik.wire.messages import (
     Unadvertise,
     Unsubscribe,
 )
+from vestnik.wire.origins import Routed
 
 
 class Numbering:
@@ -71,7 +70,6 @@ class Numbering:
         self.filter = wanted
         self.last = 0
         self.given = 0
-        self.handed = Handed()
         self.early: dict[int, Delivery] = {}
 
 
@@ -183,9 +181,9 @@ class Recorder:
     def _in_turn(self, client: NodeId, numbering: Numbering, now: float) -> Iterator[AnyRecord]:
         while (delivery := numbering.early.pop(numbering.last + 1, None)) is not None:
             numbering.last += 1
-            if delivery.event is None:
-                yield Missing(now, client, numbering.name, delivery.gap)
-            elif numbering.handed.takes(delivery.event, again=delivery.again):
+            if delivery.gap is not None:
+                yield Missing(now, client, numbering.name, delivery.gap.reason)
+            elif delivery.event is not None:
                 numbering.given += 1
                 yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),))
 
@@ -204,7 +202,7 @@ class Recorder:
 def _keys(message: Message) -> Iterator[tuple[str, str]]:
     """The sources and ids of the events that a message carries."""
     match message:
-        case Forward(events):
+        case Routed(_, events):
             yield from [(event.source, event.id) for event in events]
         case Notify(deliveries) | Answer(kept=deliveries):
             yield from [(delivery.event.source, delivery.event.id) for delivery in deliveries if delivery.event]

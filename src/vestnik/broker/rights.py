@@ -16,7 +16,18 @@ from vestnik.errors import FilterTooComplex
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ROOT, asks
-from vestnik.wire.messages import Advertise, Fetch, Malformed, Message, Publish, Question, Refusal, Review, Subscribe
+from vestnik.wire.messages import (
+    NO_PAST,
+    Advertise,
+    Fetch,
+    Malformed,
+    Message,
+    Publish,
+    Question,
+    Refusal,
+    Review,
+    Subscribe,
+)
 
 EVERYTHING: Final = Filter.all()
 NOTHING: Final = Filter.none()
@@ -85,12 +96,10 @@ class Rights(Struct, frozen=True, kw_only=True):
         Who had notifications before is told that some may be missing.
         """
         narrow = self._narrowed(message, self.subscribe, "subscribe")
-        if isinstance(narrow, Malformed) or (narrow.replay is None and not narrow.seen):
+        if isinstance(narrow, Malformed) or self.may_replay(narrow.filter):
             return narrow
-        if self.may_replay(narrow.filter):
-            return narrow
-        if narrow.epoch and (narrow.replay is None or narrow.replayed):
-            return replace(narrow, replay=None, seen=())
+        if narrow.epoch or not (narrow.replay or narrow.seen):
+            return replace(narrow, replay=None, seen=(), made=NO_PAST)
         reason = f"there is no right to replay all of {narrow.filter}, but only {self.replay}"
         return Malformed(reason, request=message.request)
 

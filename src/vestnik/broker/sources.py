@@ -1,4 +1,4 @@
-"""The sources that publish at a broker: their last seq and their last ids, within bounds."""
+"""The sources that publish at a broker: their last ids, within bounds."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ class KnownIds:
 
 
 class KnownSource:
-    """A source: its last seq, 0 if it has none yet; the ids of which it was answered, and the others."""
+    """A source: the ids of which it was answered, and the others."""
 
-    __slots__ = ("answered", "last", "unanswered")
+    __slots__ = ("answered", "unanswered")
 
     def __init__(self) -> None:
-        self.last = 0
         self.answered: KnownIds | None = None
         self.unanswered: KnownIds | None = None
 
@@ -76,12 +75,10 @@ class KnownSource:
 class KnownSources:
     """The sources that published last: STREAMS of them at most, with MOST_IDS ids at most.
 
-    The one that has published nothing for longest is forgotten first. `forgotten` is the highest seq of all that were:
-    a source that is not known goes on above it, so no seq is given twice.
+    The one that has published nothing for longest is forgotten first.
     """
 
-    def __init__(self, forgotten: int) -> None:
-        self.forgotten = forgotten
+    def __init__(self) -> None:
         self._known: OrderedDict[str, KnownSource] = OrderedDict()
         self._ids = 0
 
@@ -138,5 +135,4 @@ class KnownSources:
     def _bound(self) -> None:
         while len(self._known) > STREAMS or (self._ids > MOST_IDS and len(self._known) > 1):
             _, gone = self._known.popitem(last=False)
-            self.forgotten = max(self.forgotten, gone.last)
             self._ids -= len(gone)

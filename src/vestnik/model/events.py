@@ -308,7 +308,7 @@ def _event(
     """The event of attributes that were checked one by one."""
     if stream is not None and stream[1] != source:
         raise InvalidEvent("a stream is the pair of a broker and the event's own source", "stream")
-    seldom = Seldom(subject, time, priority, not_before, expires, causes, extensions)
+    seldom = Seldom(subject, time, priority, not_before, expires, causes, extensions or NOTHING)
     ordinary = seldom == _ORDINARY
     return _made(type, source, id, data, None if ordinary else seldom, None if stream is None else stream[0], seq)
 

@@ -47,19 +47,44 @@ class Feed:
 
     The feed belongs to one `reader`, or is shared by all that have none of their own at its origin. With `since`, the
     origin has not resolved yet at which offset the feed starts. At most one `request` for a page is outstanding. A
-    feed that is `dirty` may have been overtaken by an advertisement: its next page proves nothing.
+    feed that is `dirty` may have been overtaken by an advertisement: its next page proves nothing. A feed that replays
+    gives what is below offset `past` as past events; its first page says how far that goes. A feed
+    `is_late` if its origin has not answered in time: a replay of several origins goes on without it.
     """
 
-    __slots__ = ("_dirty", "_state", "cursor", "origin", "reader", "request", "since")
+    __slots__ = (
+        "_dirty",
+        "_state",
+        "cursor",
+        "is_late",
+        "number",
+        "origin",
+        "past",
+        "reader",
+        "replays",
+        "request",
+        "since",
+    )
 
     def __init__(
-        self, origin: Origin, cursor: int = 0, since: int | None = None, reader: ReaderKey | None = None
+        self,
+        origin: Origin,
+        cursor: int = 0,
+        since: int | None = None,
+        reader: ReaderKey | None = None,
+        *,
+        replays: bool = False,
+        number: int = 0,
     ) -> None:
         self.origin = origin
+        self.number = number
+        self.replays = replays
+        self.past: int | None = None
         self.reader = reader
         self.cursor = cursor
         self.since = since
         self.request: int | None = None
+        self.is_late = False
         self._state = FeedState.UNREACHABLE
         self._dirty = False
 
@@ -84,6 +109,7 @@ class Feed:
         assert state in NEXT[self._state], f"{self} cannot become {state.name}"
         self._state = state
         self.request = None
+        self.is_late = False
 
     def break_off(self) -> None:
         """Note that the way to the origin is lost. A page that is on its way does not count any more."""
@@ -128,9 +154,21 @@ class Feed:
         if self._state is FeedState.LIVE and offset > self.cursor:
             self.cursor = offset
 
-    def part_of(self, page: Slice) -> Slice | None:
+    def is_past(self, offset: int) -> bool:
+        """Return whether an offset is of the past that is replayed."""
+        return self.past is not None and offset < self.past
+
+    @property
+    def is_past_over(self) -> bool:
+        """Whether all that is replayed was given."""
+        return self.past is not None and self.cursor >= self.past
+
+    def part_of(self, page: Slice, edge: int) -> Slice | None:
         """Return the part of a page from the cursor on; None if the page ends before the cursor."""
         self.request = None
+        self.is_late = False
+        if self.replays and self.past is None:
+            self.past = page.end or edge
         if self.since is not None:
             self.since = None
             self.cursor = max(self.cursor, page.first)
@@ -139,5 +177,14 @@ class Feed:
         gap = page.gap
         if gap is not None:
             gap = Span(max(gap.first, self.cursor), gap.end) if gap.end > self.cursor else None
-        events = tuple([event for event in page.events if event.seq is not None and event.seq >= self.cursor])
-        return Slice(self.cursor, events, page.upto, gap)
+        if (
+            page.first >= self.cursor
+            and gap == page.gap
+            and not (page.events and page.placed()[0].offset < self.cursor)
+        ):
+            return page
+        rest = [one for one in page.placed() if one.offset >= self.cursor]
+        size = page.average_size * len(rest)
+        offsets = tuple([one.offset for one in rest]) if page.offsets else ()
+        times = tuple([one.accepted for one in rest])
+        return Slice(self.cursor, tuple([one.event for one in rest]), page.upto, gap, page.reason, times, size, offsets)

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.origins import ReadTerms, Slice, Span
+from vestnik.recovery.selection import Selection
+from vestnik.wire.origins import Placed, ReadTerms, Slice, Span
+from vestnik.wire.packing import pack, unpack
+from vestnik.wire.pages import pages
+from vestnik.wire.replays import Replay
+
+PAGE_SIZE: Final = 256 * 1024
+"""Bytes of a page, or one event more."""
+SCANNED: Final = 20_000
+"""Entries that are read for one page, whatever is wanted of them: nobody keeps a log busy for long."""
 
 
 class LogEntry(NamedTuple):
-    """An event at its offset, and the time in microseconds at which it was accepted. Times never fall in a log."""
+    """An event at its offset, packed, and the time in microseconds at which it was accepted. Times never fall.
+
+    It may be `unpacked` as well.
+    """
 
     offset: int
     time: int
-    event: Event
+    packed: bytes
+    unpacked: Event | None = None
+
+    @property
+    def event(self) -> Event:
+        return self.unpacked or unpack(self.packed)
+
+    @classmethod
+    def of(cls, event: Event, time: int) -> LogEntry:
+        return cls(event.seq or 0, time, pack(event))
 
 
 class LogView(Protocol):
     """What can be read of a log."""
+
+    @property
+    def begin(self) -> int:
+        """The first offset that the log ever had."""
 
     @property
     def start(self) -> int:
@@ -39,14 +63,21 @@ class LogView(Protocol):
         0 if events that were accepted later may have been dropped, and `start` if there is no such event.
         """
 
+    def why(self, gap: Span) -> str:
+        """Return in words why the log has these offsets no more."""
+
 
 def read_page(view: LogView, terms: ReadTerms, end: int) -> Slice:
     """Read what is below offset `end`. A page tells at most one gap, and ends before the next hole."""
     first = terms.start if terms.since is None else max(terms.start, view.offset_since(terms.since))
-    is_wanted = any_of(terms.filters)
-    if terms.last:
-        before = (entry.event for entry in view.entries(Span(view.start, first)) if is_wanted(entry.event))
-        return Slice(first, tuple(deque(before, maxlen=terms.last)), first)
+    first = max(min(first, end), view.begin)
+    if terms.pick is not None:
+        selection, span = _picked(view, terms.filters, terms.pick, first)
+        picked = selection.found()
+        events, times = tuple([event for event, _ in picked]), tuple([accepted for _, accepted in picked])
+        holes = [hole for hole in view.holes if hole.first < span.end and hole.end > span.first]
+        reasons = [selection.left_out, *[view.why(hole) for hole in holes]]
+        return Slice(first, events, first, None, "; ".join(filter(None, reasons)), times)
     at, gap = first, None
     if at < view.start:
         at, gap = view.start, Span(at, view.start)
@@ -57,13 +88,56 @@ def read_page(view: LogView, terms: ReadTerms, end: int) -> Slice:
             at, gap = hole.end, Span(at, hole.end)
         else:
             end = max(hole.first, at)
-    events: list[Event] = []
-    for entry in view.entries(Span(at, end)):
-        if is_wanted(entry.event):
-            if len(events) == terms.limit:
-                return Slice(first, tuple(events), (events[-1].seq or 0) + 1, gap)
-            events.append(entry.event)
-    return Slice(first, tuple(events), max(at, end), gap)
+    reason = "" if gap is None else view.why(gap)
+    if not terms.filters:
+        return Slice(first, (), max(at, end), gap, reason)
+    found, upto, size = _wanted(view.entries(Span(at, end)), terms, max(at, end))
+    offsets = tuple([one.offset for one in found]) if any(one.event.seq != one.offset for one in found) else ()
+    times = tuple([one.accepted for one in found])
+    return Slice(first, tuple([one.event for one in found]), upto, gap, reason, times, size, offsets)
+
+
+def parts_of(picked: Slice) -> list[Slice]:
+    """Split what was picked into slices that can be sent. The last of them says what was left out."""
+    parts = list(pages(list(zip(picked.events, picked.times, strict=True)), lambda one: one[0]))
+    first, upto = picked.first, picked.upto
+    slices = [
+        Slice(first, tuple([event for event, _ in part]), upto, times=tuple([time for _, time in part]), more=True)
+        for part in parts[:-1]
+    ]
+    last = parts[-1] if parts else ()
+    events, times = tuple([event for event, _ in last]), tuple([time for _, time in last])
+    return [*slices, Slice(first, events, upto, None, picked.reason, times)]
+
+
+def _picked(view: LogView, filters: tuple[Filter, ...], replay: Replay, end: int) -> tuple[Selection, Span]:
+    """Pick of what is below offset `end`; return also what was read.
+
+    For the last events the log is read backwards, in spans that grow.
+    """
+    last, span = replay.last, Span(view.start, end)
+    if last is not None and replay.latest_by is None:
+        span = Span(max(view.start, end - 2 * last), end)
+    while True:
+        selection = Selection(filters, replay)
+        for entry in view.entries(span):
+            selection.take(entry.event, entry.time)
+        if span.first <= view.start or (last is not None and selection.count >= last):
+            return selection, span
+        span = Span(max(view.start, end - 4 * (end - span.first)), end)
+
+
+def _wanted(entries: Iterable[LogEntry], terms: ReadTerms, end: int) -> tuple[list[Placed], int, int]:
+    """Return the events of a page with their offsets, the offset at which the next page starts, and their size."""
+    is_wanted, found, size = any_of(terms.filters), list[Placed](), 0
+    for number, entry in enumerate(entries):
+        if number == SCANNED or len(found) == terms.limit or (found and size + len(entry.packed) > PAGE_SIZE):
+            return found, entry.offset, size
+        event = entry.event
+        if is_wanted(event):
+            found.append(Placed(entry.offset, entry.time, event))
+            size += len(entry.packed)
+    return found, end, size
 
 
 def any_of(filters: Iterable[Filter]) -> Callable[[Event], bool]:

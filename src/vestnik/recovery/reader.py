@@ -7,44 +7,42 @@ between broker and client, never what can be had: what does not fit stays in the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final, TypeAlias
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import Recent
-from vestnik.wire.messages import NodeId
-from vestnik.wire.origins import Origin, Span
+from vestnik.recovery.fingerprints import Fingerprints
+from vestnik.recovery.repeats import REPEAT_WINDOW, Twin
+from vestnik.wire.messages import Delivery, Gap, NodeId
+from vestnik.wire.origins import ENDLESS, Origin, Placed
 
-REPEAT_WINDOW: Final = 100_000
-"""Events of a subscription among which a repeat at another broker is recognised, at least."""
+WINDOW_SIZE: Final = 1024 * 1024
+"""Bytes in flight to a subscription, or one event more."""
+
+EARLIER: Final = 8
+"""Filters that a reader had before, and gaps that it was told, by which it knows what it was given."""
+ANNOUNCED: Final = 10_000
+"""Events of brokers that a reader is not given again."""
 
 ReaderKey: TypeAlias = tuple[NodeId, str]
 """The client and the name of a subscription."""
 
 
-class Given(NamedTuple):
-    """An event for a reader, or the gap of events that the log of an origin has no more."""
-
-    reader: ReaderKey
-    number: int
-    origin: Origin
-    what: Event | Span
-
-
-class InFlight(NamedTuple):
-    """What a reader was given and has not taken: before it is taken, `offset` is where the reader has come to."""
-
-    number: int
-    origin: Origin
-    offset: int
+InFlight: TypeAlias = tuple[Delivery, int, Origin | None]
+"""What a client was sent and has not taken, its size in bytes, and the log that it is of."""
 
 
 class Reader:
     """One subscription. New origins are read from what they accepted since it was `made`, a time in microseconds.
 
-    `last` is the last number that the client knows; `recent` are (source, id) pairs that it was given elsewhere.
+    At most `window` notifications are in flight. While the client does not take any, there is no room. A reader that
+    `replays` starts in the past; what is replayed has a time from `past_since` on, if that is given. A reader that
+    `ends` is done when it has read what there was when it started, and does not wait for what is open at brokers.
+    `number` is the last that was given, in the numbering `epoch`; `taken` is the last that the client has taken.
     """
 
     def __init__(
@@ -54,44 +52,107 @@ class Reader:
         made: int,
         window: int,
         *,
-        last: int = 0,
-        recent: Iterable[tuple[Pair, Origin]] = (),
+        replays: bool = False,
+        past_since: int | None = None,
+        ends: bool = False,
+        waits_for_open: bool = False,
     ) -> None:
         self.key = key
+        self.replays = replays
+        self.past_since = past_since
         self.filter = wanted
         self.made = made
-        self.is_here = True
-        self.number = last
-        self.unsaid: list[tuple[Origin, Span]] = []  # gaps that came while the client was away
+        self.window = window
+        self.ends = ends
+        self.waits_for_open = waits_for_open
+        self.takes = True
+        self.from_past = False  # it started in the past, and has not come to the present
+        self.earlier: list[tuple[int, Filter]] = []  # what was accepted before a time must match this filter, too
+        self.epoch = 0
+        self.number = 0
+        self.taken = 0
         self.in_flight: deque[InFlight] = deque()
-        self._window = window
-        self._origins: Recent[Pair, Origin] = Recent(REPEAT_WINDOW)  # at which each event was given
-        for pair, origin in recent:
-            self._origins.put(pair, origin)
+        self.is_young = False  # it has not come to the present in all logs since it started
+        self.began = 0  # the serial number of the last event before that, or before it changed its filter
+        # Filters, from one serial number to another, and how far the reader had come then in logs in which it lagged.
+        self._had: deque[tuple[int, int, Filter, Mapping[Origin, int]]] = deque(maxlen=EARLIER)
+        self._gaps: deque[Gap] = deque(maxlen=EARLIER)  # what it was told instead of events
+        self.forgets = 0  # the serial number from which on it needs not remember what it was given
+        self.remembered: Fingerprints | None = None
+        self.announced: Recent[str, bool] = Recent(ANNOUNCED)  # ids of events of brokers
+        self._size = 0
+
+    @property
+    def client(self) -> NodeId:
+        return self.key[0]
+
+    def is_before_past(self, placed: Placed) -> bool:
+        """Return whether an event is too old to be replayed."""
+        return self.past_since is not None and placed.time < self.past_since
+
+    def may_have(self, placed: Placed) -> bool:
+        """Return whether an event was wanted when it was accepted; True if the filter has not changed since."""
+        return all(placed.accepted >= until or one.matches(placed.event) for until, one in self.earlier)
 
     @property
     def room(self) -> int:
-        """How many events can be given now."""
-        return self._window - len(self.in_flight) if self.is_here else 0
+        """How many notifications can be given now."""
+        if not self.takes or self._size >= WINDOW_SIZE:
+            return 0
+        return self.window - len(self.in_flight)
 
-    def repeats(self, origin: Origin, event: Event) -> bool:
-        """Return whether the event was given as that of another origin, where its publisher published it too."""
-        known = self._origins.get((event.source, event.id))
-        return known is not None and known != origin
+    def note_had(self, serial: int, lagging: Mapping[Origin, int]) -> None:
+        """Note that the reader was given what came until now, but in `lagging` logs only up to these cursors.
 
-    def give(self, origin: Origin, event: Event) -> Given:
-        self._origins.put((event.source, event.id), origin)
-        return self._numbered(origin, event, event.seq or 0)
+        While it is young, it remembers by itself what it is given.
+        """
+        if not self.is_young and serial > self.began:
+            self._had.append((self.began, serial, self.filter, lagging))
+        self.began = serial
 
-    def tell(self, origin: Origin, gap: Span) -> Given:
-        return self._numbered(origin, gap, gap.first)
+    def had_before(self, event: Event, twin: Twin) -> bool:
+        """Return whether an event that came as a twin was given before the filter changed or the reader was young."""
+        return any(
+            first < twin.serial <= last and twin.offset < lagging.get(twin.origin, ENDLESS) and wanted.matches(event)
+            for first, last, wanted, lagging in self._had
+        )
 
-    def _numbered(self, origin: Origin, what: Event | Span, offset: int) -> Given:
-        self.number += 1
-        self.in_flight.append(InFlight(self.number, origin, offset))
-        return Given(self.key, self.number, origin, what)
+    def missed(self, twin: Twin) -> bool:
+        """Return whether an event was told as a gap."""
+        log = str(twin.origin) if self._gaps else ""
+        return any(gap.log == log and gap.first <= twin.offset < gap.end for gap in self._gaps)
+
+    def remember(self, pair: Pair, serial: int) -> None:
+        """Remember an event that is given, because it may come again of another log; `serial` is the last number."""
+        self.remembered = self.remembered or Fingerprints(REPEAT_WINDOW)
+        self.forgets = serial + REPEAT_WINDOW
+        self.remembered.add(pair)
+
+    def give(self, origin: Origin | None, event: Event, size: int, *, is_replayed: bool = False) -> Delivery:
+        """Return the notification of an event of `size` bytes, which is in flight now."""
+        self.number = number = self.number + 1
+        delivery = Delivery(event, ((self.epoch, number),), is_replayed)
+        self.in_flight.append((delivery, size, origin))
+        self._size += size
+        return delivery
+
+    def tell(self, gap: Gap) -> Delivery:
+        """Return the notification of a gap, which is in flight now."""
+        if gap.log:
+            self._gaps.append(gap)
+        self.number = number = self.number + 1
+        delivery = Delivery(None, ((self.epoch, number),), gap=gap)
+        self.in_flight.append((delivery, 0, None))
+        return delivery
 
     def take(self, number: int) -> None:
         """Note that the client has taken everything up to a number."""
-        while self.in_flight and self.in_flight[0].number <= number:
-            self.in_flight.popleft()
+        self.taken = max(self.taken, min(number, self.number))
+        in_flight = self.in_flight
+        while in_flight and in_flight[0][0].numbers[0][1] <= number:
+            self._size -= in_flight.popleft()[1]
+
+    def after(self, number: int) -> Iterator[InFlight]:
+        """Yield what is in flight after a number; the numbers in flight are consecutive."""
+        first = self.in_flight[0][0].numbers[0][1] if self.in_flight else 0
+        return islice(self.in_flight, max(0, number + 1 - first), None)

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.filters import Filter
+from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.wire.origins import Origin, ReadTerms
+from vestnik.wire.origins import Origin, ReadTerms, Slice
 
 PAGE: Final = 1_000
 """Events of a page, at most."""
 NEAR: Final = 2_000
 """Offsets between cursors that share a read."""
 FEW_FILTERS: Final = 64
-"""Filters of a read that are compared with each other, so that only the widest travel."""
+"""Filters of a read that travel. Beyond, all events of the log do."""
+
+ANSWER_WITHIN: Final = 30.0
+"""Seconds in which a broker answers. Beyond, it is asked again, or those who asked go on without it."""
+
+WhenRead: TypeAlias = Callable[[Slice, int], None]
+"""Takes in a page, with the edge of its origin."""
+WhenLost: TypeAlias = Callable[[], None]
+"""Told that a page will not come, because the origin is out of reach."""
+WhenLate: TypeAlias = Callable[[int], bool]
+"""Told that the page of a request has not come in time; returns whether it is wanted still."""
+
+
+class WhenNotRead(NamedTuple):
+    """Who is told that a page will not come, or is late."""
+
+    lost: WhenLost | None = None
+    late: WhenLate | None = None
 
 
 class PageRequest(NamedTuple):
-    """A page that is wanted of the log of an origin."""
+    """A page that is wanted of the log of an origin, for a feed by its number, or for no feed."""
 
     origin: Origin
     request: int
     terms: ReadTerms
+    feed: int = 0
 
 
 def neighbours(feeds: Iterable[Feed]) -> Iterator[list[Feed]]:
@@ -38,13 +57,88 @@ def neighbours(feeds: Iterable[Feed]) -> Iterator[list[Feed]]:
 
 
 def widest(filters: Iterable[Filter]) -> tuple[Filter, ...]:
-    """Return filters that match the same events, without those that another covers."""
-    distinct: Sequence[Filter] = list(dict.fromkeys(filters))
+    """Return filters that match at least the same events, without those that another covers."""
+    distinct = dict.fromkeys(filters)
     if len(distinct) > FEW_FILTERS:
-        return tuple(distinct)
+        return (Filter.all(),)
     kept: list[Filter] = []
     for one in distinct:
         if not any(other.covers(one) for other in kept):
             kept = [other for other in kept if not one.covers(other)]
             kept.append(one)
     return tuple(kept)
+
+
+class Waiting:
+    """A request that is not answered: to whom, when it was sent last and how, and who is told what becomes of it."""
+
+    def __init__(self, origin: Origin, at: float, when_read: WhenRead, told: WhenNotRead) -> None:
+        self.origin = origin
+        self.at = at
+        self.sent: PageRequest | None = None
+        self.when_read = when_read
+        self.when_lost, self.when_late = told
+
+
+class Requests:
+    """The pages that were asked for, and who waits for each.
+
+    Numbers start at the microseconds of the `clock`: the answer to a request of an earlier life of the broker may still
+    be on its way, and must not be taken for another.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last = 0
+        self._open: dict[int, Waiting] = {}
+
+    def new(self, origin: Origin, make: Callable[[int], WhenRead], told: WhenNotRead) -> int:
+        """Return the number of a new request; `make` is given it, and returns who waits for the page."""
+        number = self._last = max(self._last + 1, int(self._clock() * MICROS))
+        self._open[number] = Waiting(origin, self._clock(), make(number), told)
+        return number
+
+    def sent(self, read: PageRequest) -> None:
+        """Note how a request was sent, so that it can be sent again."""
+        if read.request in self._open:
+            self._open[read.request].sent = read
+
+    def read(self, number: int, origin: Origin, page: Slice, edge: int) -> None:
+        """Hand over the page of a request, or a part of it. One that came too late is ignored."""
+        one = self._open.get(number)
+        if one is None or one.origin != origin:
+            return
+        if page.more:
+            one.at = self._clock()
+        else:
+            del self._open[number]
+        one.when_read(page, edge)
+
+    def drop(self, origin: Origin) -> list[WhenLost]:
+        """Forget the requests to an origin; return who is to be told."""
+        lost = [number for number, one in self._open.items() if one.origin == origin]
+        told = [self._open.pop(number).when_lost for number in lost]
+        return [when_lost for when_lost in told if when_lost is not None]
+
+    def late(self) -> list[PageRequest]:
+        """Tell those who wait that a page is late; return the requests to send again, because it is wanted still."""
+        now = self._clock()
+        again: list[PageRequest] = []
+        for number, one in list(self._open.items()):
+            if now - one.at <= ANSWER_WITHIN or self._open.get(number) is not one:
+                continue
+            if one.when_late is not None and not one.when_late(number):
+                self._open.pop(number, None)
+            elif one.sent is not None:
+                one.at = now
+                again.append(one.sent)
+        return again
+
+    def shift(self, by: float) -> None:
+        """Move the times of requests, as the clock was."""
+        for one in self._open.values():
+            one.at += by
+
+
+def no_answer(origin: Origin) -> str:
+    return f"{origin.broker} has not answered for {ANSWER_WITHIN:g} s"

@@ -6,20 +6,25 @@ routing entries that it proves. Each method returns what is to be done, in order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.recovery.feeds import Feeds, Start
-from vestnik.recovery.pages import LogEntry
-from vestnik.recovery.reader import Given, Reader, ReaderKey
-from vestnik.recovery.reads import PageRequest
+from vestnik.model.times import MICROS
+from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.pages import LogEntry, parts_of
+from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reads import PageRequest, WhenNotRead
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
 from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import (
+    ENDLESS,
     FetchPage,
     Frontiers,
     Offer,
@@ -34,13 +39,16 @@ from vestnik.wire.origins import (
 
 
 class ReadLog(NamedTuple):
-    """Read a page of this broker's own log from disk. It comes back to `log_read` with the same number."""
+    """Read a page of this broker's own log below offset `end` from disk. It comes back to `log_read` by its number."""
 
     number: int
     terms: ReadTerms
+    end: int
 
 
-Act: TypeAlias = Say | Given | ReadLog
+Act: TypeAlias = Say | ReadLog
+FAR: Final = 0.5
+"""The share of the memory for events by which a reader may lag before publishers have to wait."""
 
 
 class Recovery:
@@ -51,11 +59,13 @@ class Recovery:
         self.topology = Topology(own)
         self.feeds = Feeds(own, tail.routed, matching)
         self._own = own
-        self._frontiers: dict[Origin, int] = {}  # of others, that neighbours have to be told
+        self._frontiers: dict[Origin, int] = {}  # of others
+        self._reported: dict[Origin, int] = {}  # what neighbours were told
         self._numbers = count(1)
-        self._reading: dict[int, FetchPage | PageRequest] = {}
+        self._reading: dict[int, tuple[FetchPage | PageRequest, int]] = {}  # with the end of the log before
         self._offers: dict[int, Filter] = {}
         self._withdrawn: list[tuple[int, int]] = []  # offers, and up to where all must be routed before
+        self._lagging: dict[tuple[NodeId, int], float] = {}  # who read far behind the end of the log, and when
 
     # --- links ---
 
@@ -68,10 +78,12 @@ class Recovery:
     def origin_here(self, message: OriginHere, sender: NodeId) -> list[Act]:
         """Handle an origin that can be reached. A later log of the same broker supersedes the earlier ones."""
         origin = message.origin
+        if self.topology.way(origin) == sender:
+            return self.origin_offers(OriginOffers(origin, message.offers), sender)
         for known in self.feeds.roster.logs_of(origin.broker):
             if known.log < origin.log:
                 self.feeds.superseded(known)
-        return self._rerouted(self.topology.here(sender, origin, message.offers))
+        return self._rerouted(self.topology.here(sender, origin, message.offers, history=message.history))
 
     def origin_gone(self, message: OriginGone, sender: NodeId) -> list[Act]:
         return self._rerouted(self.topology.gone(sender, message.origin))
@@ -80,7 +92,7 @@ class Recovery:
         before, told = self.topology.offered(sender, message.origin, message.offers)
         if before is not None:
             self.feeds.offered(message.origin, before, message.offers)
-        return [*told, *self._moved()]
+        return [*told, *self.moved()]
 
     def _rerouted(self, rerouted: Rerouted) -> list[Act]:
         for origin in rerouted.lost:
@@ -88,8 +100,8 @@ class Recovery:
             self.feeds.lost(origin)
         for origin in rerouted.found:
             if not self.feeds.is_over(origin):
-                self.feeds.found(origin)
-        return [*rerouted.told, *self._moved()]
+                self.feeds.found(origin, is_history=origin in self.topology.histories)
+        return [*rerouted.told, *self.moved()]
 
     # --- offers ---
 
@@ -117,32 +129,44 @@ class Recovery:
         """Return whether events, frontiers and pages of an origin count if a neighbour sends them."""
         return self.topology.way(origin) == sender
 
-    def routed(self, entry: LogEntry, size: int, wanting: Iterable[ReaderKey]) -> list[Act]:
-        """Handle an event of this broker that is stored and was sent to the neighbours that want it."""
-        self.tail.extend(entry, size)
-        self.feeds.live(self._own, entry.event, wanting)
-        return [*self._offered(), *self._moved()]
+    def routed(self, entries: Iterable[tuple[LogEntry, Event, Sequence[Reader]]]) -> list[Act]:
+        """Handle events of this broker that are stored and were sent to the neighbours that want them."""
+        for entry, event, wanting in entries:
+            self.tail.extend(entry, event)
+            self.feeds.live(self._own, event, wanting, len(entry.packed))
+        return [*(self._offered() if self._withdrawn else ()), *self.moved()]
 
-    def heard(self, origin: Origin, event: Event, wanting: Iterable[ReaderKey]) -> list[Act]:
-        """Handle a live event that came by the way of its origin."""
-        self.feeds.live(origin, event, wanting)
-        return self._moved()
+    def pass_over(self, offset: int) -> list[Act]:
+        """Handle offsets of this broker at which nothing will be routed."""
+        self.tail.pass_over(offset)
+        self.feeds.frontier(self._own, self.tail.routed)
+        return [*self._offered(), *self.moved()]
 
-    def frontiers(self, message: Frontiers, sender: NodeId) -> list[Act]:
+    def heard(self, origin: Origin, events: Iterable[tuple[Event, Sequence[Reader]]]) -> list[Act]:
+        """Handle live events that came by the way of their origin, also those that nobody here wants."""
+        for event, wanting in events:
+            self.feeds.live(origin, event, wanting)
+        return self.moved()
+
+    def frontiers(self, message: Frontiers, sender: NodeId) -> bool:
+        """Take in frontiers; return whether any of them has moved, so that neighbours have to be told."""
+        has_moved = False
         for origin, offset in message.offsets:
-            if self.is_way(origin, sender):
-                self._frontiers[origin] = max(offset, self._frontiers.get(origin, 0))
+            if self.is_way(origin, sender) and offset > self._frontiers.get(origin, 0):
+                self._frontiers[origin] = offset
                 self.feeds.frontier(origin, offset)
-        return []
+                has_moved = True
+        return has_moved
 
     def report(self) -> list[Act]:
-        """Tell all neighbours how far each log was sent to them; call this now and then."""
-        told = {**self._frontiers, self._own: self.tail.routed}
-        self._frontiers = {}
+        """Tell all neighbours how far each log was sent to them, if it has moved; call this now and then."""
+        now = {**self._frontiers, self._own: self.tail.routed}
+        moved = [(one, offset) for one, offset in now.items() if self._reported.get(one) != offset]
+        self._reported = now
         said: list[Act] = []
-        for neighbour in self.topology.neighbours:
-            offsets = [(one, offset) for one, offset in told.items() if self.topology.way(one) != neighbour]
-            said.append(Say(neighbour, Frontiers(tuple(offsets))))
+        for neighbour in self.topology.neighbours if moved else ():
+            offsets = tuple([(one, offset) for one, offset in moved if self.topology.way(one) != neighbour])
+            said += [Say(neighbour, Frontiers(offsets))] if offsets else []
         return said
 
     # --- pages ---
@@ -152,19 +176,20 @@ class Recovery:
         back = (*message.path, sender)
         if message.origin != self._own:
             way = self.topology.way(message.origin)
-            passed = FetchPage(message.origin, message.request, message.terms, back)
+            passed = FetchPage(message.origin, message.request, message.terms, message.feed, back)
             return [] if way is None or way == sender else [Say(way, passed)]
-        asked = FetchPage(message.origin, message.request, message.terms, back)
+        asked = FetchPage(message.origin, message.request, message.terms, message.feed, back)
+        self._note_progress((back[0], message.feed), message.terms)
         page = self.tail.read(message.terms)
-        return self._read_from_disk(asked) if page is None else [self._answer(asked, page)]
+        return self._read_from_disk(asked) if page is None else self._answers(asked, page)
 
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:
         """Take in a page, or pass it on to the broker that asked for it."""
         if not self.is_way(message.origin, sender):
             return []
         if not message.path:
-            self.feeds.page(message.request, message.page, message.edge)
-            return self._moved()
+            self.feeds.requests.read(message.request, message.origin, message.page, message.edge)
+            return self.moved()
         *path, back = message.path
         if back not in self.topology.neighbours:
             return []
@@ -172,50 +197,106 @@ class Recovery:
 
     def log_read(self, number: int, page: Slice) -> list[Act]:
         """Take in a page that was read from disk; what was routed meanwhile is not in it."""
-        asked = self._reading.pop(number)
+        asked, end = self._reading.pop(number)
+        if end < self.tail.routed and not self.tail.is_history:
+            page = replace(page, end=end)
         if isinstance(asked, FetchPage):
-            return [self._answer(asked, page)] if asked.path[-1] in self.topology.neighbours else []
-        self.feeds.page(asked.request, page, self.tail.routed)
-        return self._moved()
+            return self._answers(asked, page) if asked.path[-1] in self.topology.neighbours else []
+        self.feeds.requests.read(asked.request, self._own, page, max(self.tail.routed, page.upto))
+        return self.moved()
+
+    def _note_progress(self, feed: tuple[NodeId, int], terms: ReadTerms) -> None:
+        """Note whether a reader that catches up is far behind the end of the log in memory."""
+        if feed[1] and self.tail.share_after(terms.start) > FAR:
+            self._lagging[feed] = self.feeds.giving.now
+        else:
+            self._lagging.pop(feed, None)
+
+    def is_pressed(self, now: float, stalled: float) -> bool:
+        """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
+
+        One that has read nothing for `stalled` seconds is not waited for.
+        """
+        if self._lagging:
+            self._lagging = {feed: at for feed, at in self._lagging.items() if now - at < stalled}
+        return bool(self._lagging) and self.tail.is_whole
+
+    def _answers(self, asked: FetchPage, page: Slice) -> list[Act]:
+        """Answer with a page; with several messages if what was picked is too large for one."""
+        parts = [page] if asked.terms.pick is None else parts_of(page)
+        return [self._answer(asked, part) for part in parts]
 
     def _answer(self, asked: FetchPage, page: Slice) -> Say:
         *path, back = asked.path
-        return Say(back, PageRead(self._own, asked.request, page, self.tail.routed, tuple(path)))
+        return Say(back, PageRead(self._own, asked.request, page, max(self.tail.routed, page.upto), tuple(path)))
 
     def _read_from_disk(self, asked: FetchPage | PageRequest) -> list[Act]:
         number = next(self._numbers)
-        self._reading[number] = asked
-        return [ReadLog(number, asked.terms)]
+        self._reading[number] = asked, self.tail.routed
+        return [ReadLog(number, self._until_now(asked.terms), self.tail.routed)]
+
+    def _until_now(self, terms: ReadTerms) -> ReadTerms:
+        """Let a time that is still to come mean now: more may be accepted before that time until the disk is read."""
+        start, since = terms.start, terms.since
+        if since is None or self.tail.latest >= since:
+            return terms
+        if terms.pick is not None:
+            return ReadTerms(max(start, self.tail.routed), terms.filters, terms.limit, None, terms.pick)
+        return ReadTerms(start, terms.filters, terms.limit, min(since, int(self.feeds.giving.now * MICROS)))
+
+    def ask(self, origins: Iterable[Origin], then: Callable[[], None]) -> list[Act]:
+        """Call `then` when all these origins have answered a question that travels after the routing entries."""
+        waiting = dict.fromkeys(origins)  # in the same order in each run
+
+        def answered(origin: Origin) -> None:
+            waiting.pop(origin, None)
+            if not waiting:
+                then()
+
+        acts: list[Act] = []
+        for origin in list(waiting):
+            told = partial(answered, origin)
+            when_read = partial(_whatever_is_read, told)
+            request = self.feeds.requests.new(origin, when_read, WhenNotRead(lost=told))
+            acts += self._read(PageRequest(origin, request, ReadTerms(ENDLESS, (), 0)))
+        if not waiting:
+            then()
+        return acts
 
     # --- readers ---
 
-    def begin(self, reader: Reader, start: Start) -> list[Act]:
-        self.feeds.begin(reader, start)
-        return self._moved()
-
-    def end(self, key: ReaderKey) -> None:
-        self.feeds.end(key)
-
-    def change(self, key: ReaderKey, wanted: Filter) -> list[Act]:
-        self.feeds.change(key, wanted)
-        return self._moved()
-
-    def took(self, key: ReaderKey, number: int) -> list[Act]:
-        self.feeds.took(key, number)
-        return self._moved()
-
-    def _moved(self) -> list[Act]:
-        """Return what readers are given, and the reads that are due. What is in memory is read at once."""
+    def moved(self) -> list[Act]:
+        """Return the reads that are due. What is in memory is read at once."""
         acts: list[Act] = []
         while reads := self.feeds.due_reads():
             for read in reads:
-                if read.origin != self._own:
-                    way = self.topology.way(read.origin)
-                    assert way is not None, f"{read.origin} is fetched, and there is no way to it"
-                    acts.append(Say(way, FetchPage(*read)))
-                elif (page := self.tail.read(read.terms)) is not None:
-                    self.feeds.page(read.request, page, self.tail.routed)
-                else:
-                    acts += self._read_from_disk(read)
-        given, self.feeds.given = self.feeds.given, []
-        return [*given, *acts]
+                acts += self._read(read)
+        return acts
+
+    def look_for_late(self) -> list[Act]:
+        """Send requests again that were not answered in time, unless those who asked go on without the answer."""
+        again = [act for read in self.feeds.requests.late() for act in self._read(read)]
+        return [*again, *self.moved()]
+
+    def shift(self, by: float) -> None:
+        """Move all times, as the clock was."""
+        self.feeds.requests.shift(by)
+        self._lagging = {feed: at + by for feed, at in self._lagging.items()}
+
+    def _read(self, read: PageRequest) -> list[Act]:
+        self.feeds.requests.sent(read)
+        if read.origin != self._own:
+            way = self.topology.way(read.origin)
+            assert way is not None, f"{read.origin} is fetched, and there is no way to it"
+            return [Say(way, FetchPage(*read))]
+        self._note_progress(("", read.feed), read.terms)
+        page = self.tail.read(read.terms)
+        if page is None:
+            return self._read_from_disk(read)
+        self.feeds.requests.read(read.request, self._own, page, self.tail.routed)
+        return []
+
+
+def _whatever_is_read(told: Callable[[], None], number: int) -> Callable[[Slice, int], None]:
+    """Return a function that takes in any page, and only tells that it came."""
+    return lambda page, edge: told()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import TypeVar
 
 from vestnik.recovery.feed import Feed
@@ -18,6 +19,7 @@ class Roster:
     """Readers share the `main` feed of an origin unless they have a feed of their own there."""
 
     def __init__(self) -> None:
+        self._numbers = count(1)
         self.main: dict[Origin, Feed] = {}
         self._by_origin: dict[Origin, dict[ReaderKey, Feed]] = {}
         self._by_reader: dict[ReaderKey, dict[Origin, Feed]] = {}
@@ -53,9 +55,11 @@ class Roster:
         found = self.main.get(feed.origin) if feed.reader is None else self.apart(feed.origin).get(feed.reader)
         return found is feed
 
-    def add(self, reader: ReaderKey, origin: Origin, cursor: int, since: int | None = None) -> Feed:
+    def add(
+        self, reader: ReaderKey, origin: Origin, cursor: int, since: int | None = None, *, replays: bool = False
+    ) -> Feed:
         """Give a reader a feed of its own."""
-        feed = Feed(origin, cursor, since, reader)
+        feed = Feed(origin, cursor, since, reader, replays=replays, number=next(self._numbers))
         self._by_origin.setdefault(origin, {})[reader] = feed
         self._by_reader.setdefault(reader, {})[origin] = feed
         return feed

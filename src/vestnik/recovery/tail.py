@@ -8,80 +8,151 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
+from vestnik.model.events import Event
+from vestnik.model.times import MICROS
 from vestnik.recovery.pages import LogEntry, LogView, read_page
-from vestnik.wire.origins import ReadTerms, Slice, Span
+from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
 
 SPARE: Final = 1_000
 """Dropped entries that may stay in the list until it is cut."""
+OVERHEAD: Final = 200
+"""Bytes that an entry takes beside its event, roughly."""
+
+
+UNPACKED: Final = 2_000
+"""The latest events that are kept unpacked, too: those who lag a little read them."""
+SMALL: Final = 512
+"""Bytes of an event that is kept unpacked. It may take sixty times as many then, if it has many values."""
+
+
+class Stamp(NamedTuple):
+    """The first of some consecutive offsets, and the time in microseconds at which their events were accepted."""
+
+    first: int
+    time: int
 
 
 class Tail(LogView):
     """The last entries of a log, as many as have `room` bytes together. Offsets below `routed` were routed.
 
-    `next` is the offset of the next event that is accepted. Nothing leaves the log before it is routed.
+    `next` is the offset of the next event that is accepted. Nothing leaves the log before it is routed. `latest` is the
+    time of the last event that is stored. The tail of a history is always empty: what it keeps is read elsewhere.
     """
 
-    def __init__(self, room: int, start: int = 0, *, is_whole: bool = True) -> None:
+    def __init__(
+        self, room: int, start: int = 1, *, is_whole: bool = True, latest: int = 0, is_history: bool = False
+    ) -> None:
+        self.is_history = is_history
+        self._begin = start if is_whole else 1
         self.next = start
         self.routed = start
-        self._is_whole = is_whole
+        self.room = room
+        self.is_whole = is_whole
+        self._latest = latest
         self._start = start
-        self._room = room
         self._size = 0
         self._entries: list[LogEntry] = []
-        self._sizes: list[int] = []
+        self._events: list[Event | None] = []  # those of the latest entries
         self._head = 0  # entries before it were dropped
-        self._dropped_until = -1  # the latest time of what was dropped
+        # The latest time of what is not here. A damaged log has lost its end, so nobody knows before the next event.
+        self._dropped_until = -1 if is_whole else ENDLESS
+
+    @property
+    def begin(self) -> int:
+        return self._begin
 
     @property
     def start(self) -> int:
         return self._start
 
     @property
+    def latest(self) -> int:
+        """The time of the last event that was accepted."""
+        return self._latest
+
+    @property
     def holes(self) -> tuple[Span, ...]:
         return ()
 
-    def accept(self, count: int) -> range:
-        """Return the offsets of the next events. They are not given again, whatever becomes of these events."""
-        offsets = range(self.next, self.next + count)
-        self.next += count
-        return offsets
+    def why(self, gap: Span) -> str:
+        return f"the broker has no data folder, and keeps {self.room // (1024 * 1024):,} MiB of events in memory"
 
-    def extend(self, entry: LogEntry, size: int) -> None:
-        """Note that an event of `size` bytes is stored and about to be routed."""
+    def accept(self, count: int, now: float) -> Stamp:
+        """Return the offsets of the next events. They are not given again, whatever becomes of these events."""
+        first, self.next = self.next, self.next + count
+        self._latest = max(self._latest, int(now * MICROS))
+        return Stamp(first, self._latest)
+
+    def extend(self, entry: LogEntry, event: Event | None = None) -> None:
+        """Note that an event is stored and about to be routed."""
         assert entry.offset >= self.routed, f"offset {entry.offset} was routed before"
+        self._dropped_until = min(self._dropped_until, entry.time)
         self._entries.append(entry)
-        self._sizes.append(size)
-        self._size += size
+        self._events.append(event if len(entry.packed) <= SMALL else None)
+        if len(self._events) > 2 * UNPACKED:
+            del self._events[:UNPACKED]
+        self._size += len(entry.packed) + OVERHEAD
         self.routed = entry.offset + 1
         self._drop()
 
+    def pass_over(self, offset: int) -> None:
+        """Note that nothing will be routed at the offsets below `offset` that were not routed yet."""
+        self.routed = max(self.routed, offset)
+
     def _drop(self) -> None:
         """Drop the oldest entries for which there is no room. The latest always stays."""
-        while self._size > self._room and self._head < len(self._entries) - 1:
+        while self._size > self.room and self._head < len(self._entries) - 1:
             dropped = self._entries[self._head]
-            self._size -= self._sizes[self._head]
+            self._size -= len(dropped.packed) + OVERHEAD
             self._start, self._dropped_until = dropped.offset + 1, dropped.time
             self._head += 1
         if self._head > max(SPARE, len(self._entries) // 2):
-            del self._entries[: self._head], self._sizes[: self._head]
+            del self._entries[: self._head]
             self._head = 0
+
+    def share_after(self, offset: int) -> float:
+        """Return which share of the room the entries from an offset on take."""
+        first = self._place(offset)
+        count = len(self._entries) - self._head
+        return (len(self._entries) - first) / count * self._size / self.room if count else 0.0
 
     def read(self, terms: ReadTerms) -> Slice | None:
         """Read a page; None if some of it may be on disk only."""
-        if not self._is_whole and (terms.start < self._start or terms.last or terms.since is not None):
+        if self.is_history or (not self.is_whole and self._may_lack(terms)):
             return None
         return read_page(self, terms, self.routed)
 
+    def _may_lack(self, terms: ReadTerms) -> bool:
+        return terms.pick is not None or not self._has(terms.start, terms.since)
+
+    def _has(self, start: int, since: int | None) -> bool:
+        """Return whether everything is here that is read from an offset on, or since a time."""
+        return start >= self._start or (since is not None and since > self._dropped_until)
+
     def entries(self, span: Span) -> Iterator[LogEntry]:
-        first = bisect_left(self._entries, span.first, lo=self._head, key=lambda entry: entry.offset)
-        end = bisect_left(self._entries, span.end, lo=first, key=lambda entry: entry.offset)
-        return iter(self._entries[first:end])
+        first = self._place(span.first)
+        end = bisect_left(self._entries, span.end, lo=first, key=_offset)
+        before = len(self._entries) - len(self._events)
+        for place in range(first, end):
+            entry = self._entries[place]
+            event = self._events[place - before] if place >= before else None
+            yield entry if event is None else LogEntry(entry.offset, entry.time, entry.packed, event)
 
     def offset_since(self, time: int) -> int:
         if self._dropped_until >= time:
             return 0
-        place = bisect_left(self._entries, time, lo=self._head, key=lambda entry: entry.time)
+        place = bisect_left(self._entries, time, lo=self._head, key=_time)
         return self._entries[place - 1].offset + 1 if place > self._head else self._start
+
+    def _place(self, offset: int) -> int:
+        return bisect_left(self._entries, offset, lo=self._head, key=_offset)
+
+
+def _offset(entry: LogEntry) -> int:
+    return entry.offset
+
+
+def _time(entry: LogEntry) -> int:
+    return entry.time

@@ -39,6 +39,7 @@ class Topology:
         self._reach: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour says
         self._said: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour was told
         self._via: dict[Origin, NodeId] = {}
+        self.histories: set[Origin] = set()  # logs of copies
 
     @property
     def neighbours(self) -> list[NodeId]:
@@ -47,6 +48,35 @@ class Topology:
     def way(self, origin: Origin) -> NodeId | None:
         """Return the neighbour through which an origin is reached."""
         return self._via.get(origin)
+
+    def brokers(self, without: NodeId | None = None) -> frozenset[NodeId]:
+        """Return this broker and all that can be reached, but those through one neighbour."""
+        return frozenset([self.own.broker, *[one.broker for one, way in self._via.items() if way != without]])
+
+    def linked(self, without: NodeId | None = None) -> frozenset[NodeId]:
+        """Return the same with the neighbours that have not said yet which logs they have."""
+        return self.brokers(without) | (self._reach.keys() - {without})
+
+    def through(self, neighbour: NodeId) -> frozenset[NodeId]:
+        """Return the brokers that are reached through a neighbour."""
+        return frozenset([one.broker for one, way in self._via.items() if way == neighbour])
+
+    def way_to(self, broker: NodeId) -> NodeId | None:
+        """Return the neighbour through which a broker is reached."""
+        return next((way for one, way in self._via.items() if one.broker == broker), None)
+
+    @property
+    def unmet(self) -> list[NodeId]:
+        """The neighbours that have not said yet which logs they have."""
+        return [neighbour for neighbour, reach in self._reach.items() if not reach]
+
+    def repeat(self) -> list[Say]:
+        """Say once more to all neighbours which origins are here."""
+        return [
+            Say(neighbour, self._here(origin, offers))
+            for neighbour, said in self._said.items()
+            for origin, offers in said.items()
+        ]
 
     def link_up(self, neighbour: NodeId) -> list[Say]:
         """Add a link, and tell the neighbour what can be reached on this side."""
@@ -57,20 +87,24 @@ class Topology:
         return told
 
     def link_down(self, neighbour: NodeId) -> Rerouted:
-        del self._reach[neighbour], self._said[neighbour]
+        self._reach.pop(neighbour, None)
+        self._said.pop(neighbour, None)
         return self._reroute()
 
-    def here(self, neighbour: NodeId, origin: Origin, offers: Offers) -> Rerouted:
-        self._reach[neighbour][origin] = offers
+    def here(self, neighbour: NodeId, origin: Origin, offers: Offers, *, history: bool = False) -> Rerouted:
+        if history:
+            self.histories.add(origin)
+        if neighbour in self._reach:
+            self._reach[neighbour][origin] = offers
         return self._reroute()
 
     def gone(self, neighbour: NodeId, origin: Origin) -> Rerouted:
-        self._reach[neighbour].pop(origin, None)
+        self._reach.get(neighbour, {}).pop(origin, None)
         return self._reroute()
 
     def offered(self, neighbour: NodeId, origin: Origin, offers: Offers) -> tuple[Offers | None, list[Say]]:
         """Take in the offers at an origin; return those before if they count here, and what others are told."""
-        before = self._reach[neighbour].get(origin)
+        before = self._reach.get(neighbour, {}).get(origin)
         if before is None:
             return None, []
         self._reach[neighbour][origin] = offers
@@ -108,9 +142,12 @@ class Topology:
         said = self._said[neighbour]
         if self._via.get(origin) == neighbour or said.get(origin) == offers:
             return []
-        message = OriginOffers(origin, offers) if origin in said else OriginHere(origin, offers)
+        message = OriginOffers(origin, offers) if origin in said else self._here(origin, offers)
         said[origin] = offers
         return [Say(neighbour, message)]
+
+    def _here(self, origin: Origin, offers: Offers) -> OriginHere:
+        return OriginHere(origin, offers, origin in self.histories)
 
     def _unsay(self, neighbour: NodeId, origin: Origin) -> list[Say]:
         if self._said[neighbour].pop(origin, None) is None:

@@ -25,6 +25,16 @@ class Targets(NamedTuple):
     subscriptions: list[Source]
 
 
+class Expired(NamedTuple):
+    """The subscriptions of local clients that have expired, and the neighbours of which something has.
+
+    Subscriptions are given with the filter: one may have another by now, which has not expired.
+    """
+
+    subscriptions: list[tuple[Source, Filter]]
+    neighbours: set[NodeId]
+
+
 class Router:
     """One table, of subscriptions. Advertisements are recorded for whoever asks, and restrict nothing."""
 
@@ -100,11 +110,8 @@ class Router:
             for interest in message.remove:
                 self.subscriptions.remove(_entry_of(interest), source)
 
-    def expire(self, now: float) -> list[tuple[Source, Filter]]:
-        """Drop what has expired, and heal what neighbours were told; the local subscriptions that are gone.
-
-        They are given with the filter: the subscription may have another by now, which is not gone.
-        """
+    def expire(self, now: float) -> Expired:
+        """Drop what has expired, and heal what neighbours were told."""
         latest = now + self.leases.length
         for source in expired(self._advertised_until, now, latest):
             self.unadvertise(source)
@@ -115,7 +122,8 @@ class Router:
         for source in idle:
             del self._idle_until[source]
         self.subscriptions.audit(now)
-        return [*((s, entry.filter) for entry, s in gone if s.name), *((s, Filter.none()) for s in idle)]
+        lapsed = [*((s, entry.filter) for entry, s in gone if s.name), *((s, Filter.none()) for s in idle)]
+        return Expired(lapsed, {source.node for _, source in gone if not source.name})
 
     def shift(self, by: float) -> None:
         """The clock was set: all leases end so much later by it."""
@@ -215,15 +223,17 @@ class AdvertisingRouter(Router):
             for interest in message.remove:
                 self._withdraw(_entry_of(interest), sender)
 
-    def expire(self, now: float) -> list[tuple[Source, Filter]]:
+    def expire(self, now: float) -> Expired:
+        silent: set[NodeId] = set()
         for entry, source in self.advertisements.expire(now):
             if source.name:
                 self.advertisements.remove(entry, source)
             else:
                 self._withdraw(entry, source.node)
+                silent.add(source.node)
         gone = super().expire(now)
         self.advertisements.audit(now)
-        return gone
+        return Expired(gone.subscriptions, gone.neighbours | silent)
 
     def shift(self, by: float) -> None:
         super().shift(by)

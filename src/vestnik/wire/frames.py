@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Raw, Struct, msgpack, structs
@@ -15,17 +16,19 @@ from vestnik.model.frozen import MAX_DEPTH
 from vestnik.model.parser import OUTSIDE, Limits
 from vestnik.model.work import STEPS, bounded
 from vestnik.wire.bounds import LARGEST, Bounds, elements, length_of, values_in
+from vestnik.wire.known import AnyMessage
 from vestnik.wire.messages import (
     AdminA,
     AdminS,
     Advertise,
-    AnyMessage,
+    Announce,
+    Delivery,
     Fetch,
-    Forward,
     Goodbye,
     Hello,
     Malformed,
     Message,
+    NodeId,
     Notify,
     Publish,
     Refusal,
@@ -34,9 +37,10 @@ from vestnik.wire.messages import (
     Welcome,
 )
 from vestnik.wire.opening import opened
+from vestnik.wire.origins import Routed
 from vestnik.wire.packing import UNREADABLE, decode_plain, split_all, unpack
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the protocol. Whoever speaks another is told so and not understood."""
 PIECE: Final = 64 * 1024
 """Bytes of a message that is nothing but events, or some more: it is handled as a whole, and nothing else meanwhile."""
@@ -98,8 +102,12 @@ def frame(message: Message) -> bytes:
         raise InvalidFrame(f"{type(message).__name__} cannot be sent: {error}") from error
     if len(body) > 2 * PIECE:
         match message:
-            case Notify(items) | Forward(items) | Publish(items, refused=(), request=0) if len(items) > 1:
+            case Notify(items, logs) if len(items) > 1:
+                return _in_pieces(partial(_notify, logs), items, -(-len(body) // PIECE))
+            case Announce(items) | Publish(items, refused=(), request=0) if len(items) > 1:
                 return _in_pieces(type(message), items, -(-len(body) // PIECE))
+            case Routed(origin, events) if len(events) > 1:
+                return _in_pieces(partial(Routed, origin), events, -(-len(body) // PIECE))
             case AdminS(add, remove) | AdminA(add, remove) if len(body) > PART and max(len(add), len(remove)) > 1:
                 return _in_parts(type(message), add, remove)
     if len(body) > LARGEST:
@@ -112,10 +120,14 @@ def filter_size(wanted: Filter) -> int:
     return len(_encode(wanted))
 
 
-def _in_pieces(kind: type[Message], items: tuple[Any, ...], count: int) -> bytes:
+def _in_pieces(kind: Callable[[tuple[Any, ...]], Message], items: tuple[Any, ...], count: int) -> bytes:
     """Some `count` messages that have an array of items and nothing else."""
     size = max(1, len(items) // count)
     return b"".join([frame(kind(items[start : start + size])) for start in range(0, len(items), size)])
+
+
+def _notify(logs: tuple[tuple[NodeId, int], ...], deliveries: tuple[Delivery, ...]) -> Notify:
+    return Notify(deliveries, logs)
 
 
 def _in_parts(kind: type[Message], add: tuple[Any, ...], remove: tuple[Any, ...]) -> bytes:

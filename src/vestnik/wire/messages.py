@@ -94,8 +94,8 @@ class Pong(Message, frozen=True, tag=5):
 # --- between neighbours ---
 
 
-class Forward(Message, frozen=True, tag=16):
-    """Events, from a broker to its neighbour."""
+class Announce(Message, frozen=True, tag=16):
+    """Events of brokers about subscriptions and advertisements, from a broker to its neighbour. No log has them."""
 
     events: tuple[Event, ...]
 
@@ -114,58 +114,12 @@ class AdminA(Message, frozen=True, tag=18):
     remove: tuple[Interest, ...] = ()
 
 
-class Reach(Message, frozen=True, tag=20):
-    """The brokers on the sender's side of the link, and for each a position in what it has taken.
-
-    All up to that position that is wanted here was sent before.
-    """
-
-    brokers: tuple[tuple[NodeId, int], ...]
-
-
-UNBOUND: Final = -1
-"""The position behind which is all that there is, and nothing that there is no more."""
-
-
-class Recall(Message, frozen=True, tag=21):
-    """Send again what you took behind one position and up to another, and what matches any of the filters.
-
-    Of that, what `replay` says. Without these positions it is all that there is. Answered by Recalled with the same
-    number.
-    """
-
-    number: int
-    filters: tuple[Filter, ...]
-    replay: Replay
-    after: int = UNBOUND
-    upto: int = 0
-
-
 class Taken(Struct, frozen=True, array_like=True, gc=False):
-    """An event that a broker took: at which position, and when."""
+    """An event that a broker accepted: at which offset, and when."""
 
     position: int
     time: int
     event: Event
-
-
-class Recalled(Message, frozen=True, tag=22):
-    """What was recalled, up to position `after`; where that is not `upto`, there is more.
-
-    `more` says that it comes unasked. What there is no more, `lost` says in words.
-    """
-
-    number: int
-    taken: tuple[Taken, ...]
-    after: int
-    upto: int
-    lost: str = ""
-    more: bool = False
-
-    @property
-    def is_part(self) -> bool:
-        """Whether it is not the end of the answer."""
-        return self.more or self.after < self.upto
 
 
 class Unread(Struct, frozen=True, array_like=True):
@@ -214,12 +168,30 @@ class Finding(Message, frozen=True, tag=25):
     reason: str = ""
 
 
+class WhatIsOpen(Message, frozen=True, tag=21):
+    """Send the subscriptions and advertisements that are open at your clients and match the filter, as events.
+
+    Answered by Opened with the same number.
+    """
+
+    number: int
+    filter: Filter
+
+
+class Opened(Message, frozen=True, tag=22):
+    """A page of the answer to WhatIsOpen; there may be `more`."""
+
+    number: int
+    events: tuple[Event, ...]
+    more: bool = False
+
+
 class Addressed(Message, frozen=True, tag=19):
     """A message for one broker, wherever it is."""
 
     to: NodeId
     origin: NodeId
-    body: Forward | Inquiry | Finding | Recall | Recalled
+    body: Inquiry | Finding | WhatIsOpen | Opened
 
 
 # --- from a client to its broker ---
@@ -238,30 +210,36 @@ class Publish(Request, frozen=True, tag=32):
     refused: tuple[Refusal, ...] = ()
 
 
+NO_PAST: Final = -1
+"""The time at which a subscription was made whose client has no right to the past."""
+
+
 class Subscribe(Request, frozen=True, tag=33):
     """Subscribe under a name, renew the subscription of that name, or change its filter in place.
 
-    `epoch` is the numbering that the client has seen so far; up to `last` it needs none again. Where the broker knows
-    neither it nor `afresh`, it begins the numbering `afresh`, at 1; a client never uses one for two. It begins with
-    what each broker took behind the position that is `seen`, or, where none is, with what is to be replayed. What is to
-    be replayed, and was not `replayed` to the end, has begun when brokers had come to these positions. The last `keep`
-    notifications are kept, so that the client may ask for them again. Where it is to be `settled`, it is answered when
-    all brokers know of it that are within reach. A client that `adopts` has forgotten the numbering that the broker may
-    know, and goes on with it where the filter is the same.
+    `epoch` is the numbering that the client follows; it has everything up to number `last`. If the broker knows neither
+    it nor `afresh`, it numbers `afresh`, from 1 on; a client never uses one for two. The subscription then starts at
+    the cursors in `seen`: for each log, as "broker/log", the offset below which the client has everything. Without
+    cursors it starts with what is to be replayed. Logs without a cursor are read from what they accepted since the
+    subscription was `made`, in microseconds, as the first broker said; 0 if there was none, and NO_PAST for a client
+    that gets nothing from before, also if its filter changes. At most `window` notifications are sent that were not
+    taken yet.
+    If it is to be `settled`, it is answered when all brokers within reach know of it. A client that `adopts` has
+    forgotten the numbering that the broker may know, and goes on with it if the filter is the same.
     """
 
     name: str
     filter: Filter
     lease: float = float("inf")
-    keep: int = 0
+    window: int = 1000
     epoch: int = 0
     afresh: int = 0
     replay: Replay | None = None
     last: int = 0
-    seen: tuple[tuple[NodeId, int], ...] = ()
+    seen: tuple[tuple[str, int], ...] = ()
     settled: bool = False
     adopts: bool = False
-    replayed: bool = False
+    made: int = 0
 
 
 class Unsubscribe(Request, frozen=True, tag=34):
@@ -269,11 +247,16 @@ class Unsubscribe(Request, frozen=True, tag=34):
 
 
 class Advertise(Request, frozen=True, tag=35):
-    """Say under a name what is going to be published, renew it, or change it."""
+    """Say under a name what is going to be published, renew it, or change it.
+
+    If it is to be `settled`, it is answered when the subscriptions of all brokers within reach have come that it
+    concerns.
+    """
 
     name: str
     filter: Filter
     lease: float = float("inf")
+    settled: bool = False
 
 
 class Unadvertise(Request, frozen=True, tag=36):
@@ -289,10 +272,14 @@ class Position(Struct, frozen=True, array_like=True):
 
 
 class Fetch(Request, frozen=True, tag=38):
-    """Past events, and no others. Answered by Fetched."""
+    """Past events, and no others. Answered by Fetched, page by page: after each page the client asks with FetchMore."""
 
     filter: Filter
     replay: Replay
+
+
+class FetchMore(Request, frozen=True, tag=42):
+    """Send the next page of the answer to the Fetch with this request number."""
 
 
 class Review(Request, frozen=True, tag=41):
@@ -332,7 +319,7 @@ class Ask(Message, frozen=True, tag=37):
 
 
 class Took(Message, frozen=True, tag=40):
-    """The application has taken all up to these positions: they need not be kept."""
+    """The application has taken everything up to these positions: there is room for more."""
 
     positions: tuple[Position, ...]
 
@@ -340,22 +327,35 @@ class Took(Message, frozen=True, tag=40):
 # --- from a broker to its client ---
 
 
-class Delivery(Struct, frozen=True, array_like=True, gc=False):
-    """An event, with the numberings of the subscriptions that wanted it and its number in each.
+class Gap(Struct, frozen=True, array_like=True, gc=False):
+    """Events of a log that will not come: those at offsets from `first` on that are below `end`, and why.
 
-    Numbers start at 1 and have no gaps. Where events are missing that never got a number, there is none, and `gap` says
-    why. What comes `again` may have been seen before, or be older than the subscription.
+    `log` is the log as "broker/log", or empty if it is not about one. Nobody knows how many of them were wanted.
+    """
+
+    log: str
+    first: int
+    end: int
+    reason: str
+
+
+class Delivery(Struct, frozen=True, array_like=True, gc=False):
+    """An event, with the numberings of the subscriptions that wanted it and its number in each; or a gap instead.
+
+    Numbers start at 1 and have no gaps.
     """
 
     event: Event | None
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
-    gap: str = ""
-    again: bool = False
+    gap: Gap | None = None
 
 
 class Notify(Message, frozen=True, tag=64):
+    """Notifications. `logs` is the id of the log of each broker whose events these are."""
+
     deliveries: tuple[Delivery, ...]
+    logs: tuple[tuple[NodeId, int], ...] = ()
 
 
 class Answer(Message, frozen=True, tag=65):
@@ -366,12 +366,7 @@ class Answer(Message, frozen=True, tag=65):
 
     last: tuple[tuple[int, int], ...]
     kept: tuple[Delivery, ...] = ()
-
-
-class Last(Message, frozen=True, tag=70):
-    """The last number given out in each numbering: a client that lacks some asks for them."""
-
-    last: tuple[tuple[int, int], ...]
+    logs: tuple[tuple[NodeId, int], ...] = ()
 
 
 class Unknown(Message, frozen=True, tag=66):
@@ -383,18 +378,19 @@ class Unknown(Message, frozen=True, tag=66):
 class Accepted(Message, frozen=True, tag=67):
     """The answer to a request that is fulfilled. It lasts for `lease` seconds unless renewed.
 
-    Of a subscription it names the numbering, and its last number. With all up to that, the client has `seen` all that
-    it wants of what each broker took up to a position; while it is `replaying`, but for what is replayed. Up to number
-    `taken` its application has taken them. Where brokers have come within reach, this is said without a request.
+    Of a subscription it names the numbering, and its last number. A client that has everything up to that has also
+    `seen` everything it wants below these offsets, by "broker/log". Up to number `taken` its application has taken
+    them. `made` is when the subscription was made, in microseconds. The broker says the same without a request now and
+    then.
     """
 
     request: int
     lease: float = float("inf")
     epoch: int = 0
     last: int = 0
-    seen: tuple[tuple[NodeId, int], ...] = ()
+    seen: tuple[tuple[str, int], ...] = ()
     taken: int = 0
-    replaying: bool = False
+    made: int = 0
 
 
 class Refused(Message, frozen=True, tag=68):
@@ -406,7 +402,7 @@ class Refused(Message, frozen=True, tag=68):
 
 
 class Fetched(Message, frozen=True, tag=71):
-    """The answer to Fetch, or a part of it where there is `more`. What could not be found, `lost` says in words."""
+    """A page of the answer to Fetch; there may be `more`. `lost` says in words what could not be found."""
 
     request: int
     events: tuple[Event, ...]
@@ -441,11 +437,3 @@ class Stored(Message, frozen=True, tag=69):
 
     request: int
     refused: tuple[Refusal, ...] = ()
-
-
-AnyMessage: TypeAlias = (
-    Hello | Welcome | Goodbye | Ping | Pong | Forward | AdminS | AdminA | Addressed | Reach | Publish | Subscribe
-    | Unsubscribe | Advertise | Unadvertise | Ask | Took | Fetch | Fetched | Notify | Answer | Last | Unknown | Accepted
-    | Refused | Stored | Question | Report | Inquiry | Finding | Review | Reviewed
-)  # fmt: skip
-"""All that travels."""

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from msgspec import convert, inspect
 
 from vestnik.model.events import Event
-from vestnik.wire.messages import AnyMessage, Message
+from vestnik.wire.known import AnyMessage
+from vestnik.wire.messages import Message
 from vestnik.wire.packing import decode_plain, event_of
 
 Hook: TypeAlias = Callable[[type, Any], Any]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.replays import Replay
 
 ENDLESS: Final = (1 << 63) - 1
 """The end of a span of which nobody knows the end."""
@@ -26,6 +27,14 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.broker}/{self.log}"
+
+    @classmethod
+    def parse(cls, text: str) -> Origin:
+        """Read "broker/log"; ValueError if it is not that."""
+        broker, slash, log = text.rpartition("/")
+        if not (broker and slash and log.isascii() and log.isdigit()):
+            raise ValueError(f"{text!r} is not a log: write broker/log, such as b1/1")
+        return cls(broker, int(log))
 
 
 class Span(NamedTuple):
@@ -45,34 +54,71 @@ class Offer(NamedTuple):
 class ReadTerms(Struct, frozen=True, array_like=True):
     """What to read of a log: events from offset `start` on that match any of the filters, at most `limit` of them.
 
-    With `since`, reading starts after the last event that was accepted before that time. With `last`, the last events
-    before that place are read instead, so many at most.
+    With `since`, reading starts after the last event that was accepted before that time. With `pick`, what the replay
+    picks of the events before that place is read instead: the last ones, or the latest by a key.
     """
 
     start: int
     filters: tuple[Filter, ...]
     limit: int
     since: int | None = None
-    last: int = 0
+    pick: Replay | None = None
+
+
+class Placed(NamedTuple):
+    """An event in a log: its offset there, and when it was accepted."""
+
+    offset: int
+    accepted: int
+    event: Event
+
+    @property
+    def time(self) -> int:
+        """The time of the event; if it has none, when it was accepted."""
+        return self.accepted if self.event.time is None else self.event.time
 
 
 class Slice(Struct, frozen=True, array_like=True):
     """A part of a log: reading started at offset `first`, and all below `upto` that was wanted is here.
 
-    The log has the events in the `gap` no more; the gap comes before the events.
+    The log has the events in the `gap` no more, for a reason; the gap comes before the events. What a pick had to leave
+    out, `reason` says without a gap. `times` are when the events were accepted, `size` is their bytes. The log of a
+    history has copies of events, whose seq is that of another log: their `offsets` here are said beside them. Of what
+    was picked there may be `more` in another slice. If the log has grown while the slice was read, `end` is where it
+    ended before.
     """
 
     first: int
     events: tuple[Event, ...]
     upto: int
     gap: Span | None = None
+    reason: str = ""
+    times: tuple[int, ...] = ()
+    size: int = 0
+    offsets: tuple[int, ...] = ()
+    more: bool = False
+    end: int = 0
+
+    @property
+    def average_size(self) -> int:
+        """The bytes of an event here, on average."""
+        return self.size // len(self.events) if self.events else 0
+
+    def placed(self) -> list[Placed]:
+        """Return the events with their offsets and times."""
+        offsets = self.offsets or [event.seq or 0 for event in self.events]
+        return list(map(Placed, offsets, self.times, self.events))
 
 
 class OriginHere(Message, frozen=True, tag=26):
-    """An origin can be reached through the sender, and clients there advertise these offers."""
+    """An origin can be reached through the sender, and clients there advertise these offers.
+
+    The log of a `history` has copies of past events, and nothing new.
+    """
 
     origin: Origin
     offers: frozenset[Offer] = frozenset()
+    history: bool = False
 
 
 class OriginGone(Message, frozen=True, tag=27):
@@ -102,11 +148,15 @@ class Frontiers(Message, frozen=True, tag=30):
 
 
 class FetchPage(Message, frozen=True, tag=31):
-    """Read a part of the log of an origin. `path` is the brokers between, in order from the one that asks."""
+    """Read a part of the log of an origin. `path` is the brokers between, in order from the one that asks.
+
+    `feed` is the same in all requests of one reader that catches up: by it the origin sees who makes progress.
+    """
 
     origin: Origin
     request: int
     terms: ReadTerms
+    feed: int = 0
     path: tuple[NodeId, ...] = ()
 
 

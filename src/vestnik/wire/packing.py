@@ -19,6 +19,10 @@ UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionErr
 TAKEN: Final = 1
 """The kind of a journal's record that holds a client and an event that it published, as `pack_taken` packs them."""
 
+EVENT_FIELDS: Final = 7
+"""Fields of an event that has a broker and a seq."""
+NIL: Final = Raw(b"\xc0")
+
 _encode = msgpack.Encoder().encode
 _encode_in_order = msgpack.Encoder(order="deterministic").encode
 split_all: Final = msgpack.Decoder(list[Raw]).decode
@@ -53,9 +57,15 @@ def unpack_all(packed: bytes) -> Iterator[Event]:
     return map(unpack, split_all(packed))
 
 
-def pack_taken(client: str, event: Event) -> bytes:
-    """An event, and the client that published it."""
-    return _encode((client, event))
+def pack_taken(client: str, event: Event | bytes) -> bytes:
+    """Pack an event, which may be packed already, and the client that published it."""
+    return _encode((client, Raw(event) if isinstance(event, bytes) else event))
+
+
+def has_seq(packed: bytes | Raw) -> bool:
+    """Return whether a packed event has its seq. One that waits for its time has none."""
+    fields = split_all(packed)
+    return len(fields) == EVENT_FIELDS and fields[-1] != NIL
 
 
 def unpack_taken(packed: bytes | memoryview) -> tuple[str, Event]:

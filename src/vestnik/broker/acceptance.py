@@ -1,4 +1,4 @@
-"""Streams: the events that one source publishes at one broker, numbered in the order in which they were taken."""
+"""Repeats: the events that a source has published before at one broker."""
 
 from __future__ import annotations
 
@@ -21,15 +21,10 @@ _source = attrgetter("source")
 
 
 class Acceptance:
-    """Gives events their stream and seq, from `first` on, and knows those that a source has published before.
+    """Knows the events that sources have published before, within bounds."""
 
-    Others know a stream by its last seq, which must not come again: a source that was forgotten goes on above all that
-    were.
-    """
-
-    def __init__(self, broker: str, first: int = 1) -> None:
-        self._broker = broker
-        self._sources = KnownSources(first - 1)
+    def __init__(self) -> None:
+        self._sources = KnownSources()
         self._contents: Recent[Pair, bytes] = Recent(CONTENTS)
 
     def sifted(self, events: Sequence[Event], *, answered: bool = True) -> tuple[Sequence[Event], list[Event]]:
@@ -77,26 +72,6 @@ class Acceptance:
     def recover(self, event: Event) -> None:
         """Go on from an event that was stored in an earlier life."""
         self.sifted([event])
-        source = self._sources.of(event.source)
-        source.last = max(source.last or self._sources.forgotten, event.seq or 0)
-
-    def stamped(self, event: Event) -> Event:
-        """The event with the next seq of its stream."""
-        source = self._sources.of(event.source)
-        source.last = (source.last or self._sources.forgotten) + 1
-        return event.stamped(self._broker, source.last)
-
-    def stamp(self, events: Sequence[Event]) -> list[Event]:
-        """Each event with the next seq of its stream."""
-        if len(events) <= FEW_EVENTS:
-            return [self.stamped(event) for event in events]
-        stamped: list[Event] = []
-        for name, run in groupby(events, key=_source):
-            source = self._sources.of(name)
-            first = (source.last or self._sources.forgotten) + 1
-            stamped += [event.stamped(self._broker, seq) for seq, event in enumerate(run, first)]
-            source.last = stamped[-1].seq or 0
-        return stamped
 
 
 def _unstamped(event: Event) -> Event:

@@ -1,0 +1,70 @@
+"""What clients of a broker advertise, and when other brokers learn of it.
+
+An advertisement stays until all events that were accepted under it are routed: one that is withdrawn earlier would let
+neighbours forget who wants these events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from vestnik.model.filters import Filter
+from vestnik.recovery.recovery import Act, Recovery
+from vestnik.routing.propagation import Source
+from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.wire.messages import NodeId
+
+
+class Offers:
+    """The advertisements of local clients. `holds_for` says whether events of a client wait for their time."""
+
+    def __init__(self, router: Router, recovery: Recovery, holds_for: Callable[[NodeId], bool]) -> None:
+        self._router = router
+        self._recovery = recovery
+        self._holds_for = holds_for
+        self._restricts = isinstance(router, AdvertisingRouter)
+        self._numbers = count(1)
+        self._offered: dict[Source, tuple[int, Filter]] = {}
+        self._leaving: dict[Source, int] = {}  # with the offset up to which all must be routed before
+        self._acts: list[Act] = []
+
+    def advertise(self, source: Source, offered: Filter, expiry: float) -> None:
+        """Advertise, renew or change."""
+        self._leaving.pop(source, None)
+        self._router.advertise(source, offered, expiry)
+        before = self._offered.get(source)
+        if self._restricts and (before is None or before[1] != offered):
+            number = next(self._numbers)
+            self._offered[source] = number, offered
+            self._acts += self._recovery.offer(number, offered)
+            if before is not None:
+                self._acts += self._recovery.withdraw(before[0])
+
+    def withdraw(self, source: Source) -> None:
+        """Withdraw an advertisement, now or when all is routed."""
+        if source in self._router.advertised:
+            self._leaving[source] = self._recovery.tail.next
+            self.routed()
+
+    def routed(self) -> bool:
+        """Withdraw what waited until all is routed that was accepted under it; return whether there was any."""
+        has_withdrawn = False
+        for source in [one for one, upto in self._leaving.items() if upto <= self._recovery.tail.routed]:
+            if not self._holds_for(source.node):
+                del self._leaving[source]
+                self._router.unadvertise(source)
+                self.lapsed(source)
+                has_withdrawn = True
+        return has_withdrawn
+
+    def lapsed(self, source: Source) -> None:
+        """Forget an advertisement that the router has not any more."""
+        number, _ = self._offered.pop(source, (0, None))
+        if number:
+            self._acts += self._recovery.withdraw(number)
+
+    def told(self) -> list[Act]:
+        """Return what neighbours are to be told since the last time."""
+        acts, self._acts = self._acts, []
+        return acts
