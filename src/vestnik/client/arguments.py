@@ -9,6 +9,7 @@ from typing import Any
 from vestnik.errors import WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.wire.origins import ENDLESS, Origin
 from vestnik.wire.pages import fitting
 
 
@@ -60,21 +61,34 @@ def check_number(what: str, given: int | None, least: int = 1) -> None:
         raise WrongValue(f"{what} is {least} or more", given)
 
 
-def check_positions(what: str, given: Mapping[str, int] | None) -> None:
-    """None stands for none at all."""
+def check_cursors(what: str, given: Mapping[str, int] | None) -> None:
+    """Check offsets by log, as `Subscription.seen` has them. None stands for no cursors."""
     if given is None:
         return
     if not isinstance(given, Mapping):
-        raise WrongType(f"{what} is a mapping of brokers to positions", given)
+        raise WrongType(f"{what} is a mapping of logs to offsets, such as {{'b1/1': 17}}", given)
     if not given:
-        raise WrongValue(f"{what} has 1 position or more", 0, "subscribe without it, or with a replay")
-    for broker, position in given.items():
-        if not isinstance(broker, str):
-            raise WrongType(f"a broker in {what} is text", broker)
-        if isinstance(position, bool) or not isinstance(position, int):
-            raise WrongType(f"the position of {broker} in {what} is a whole number", position)
-        if not -1 <= position < 1 << 63:
-            raise WrongValue(f"the position of {broker} in {what} is from -1 to 2**63 - 1", position)
+        raise WrongValue(f"{what} has 1 cursor or more", 0, "subscribe without it, or with a replay")
+    for log, offset in given.items():
+        if not isinstance(log, str):
+            raise WrongType(f"a log in {what} is text, such as 'b1/1'", log)
+        check_log(what, log)
+        if isinstance(offset, bool) or not isinstance(offset, int):
+            raise WrongType(f"the offset of {log} in {what} is a whole number", offset)
+        if not 0 <= offset < ENDLESS:
+            raise WrongValue(f"the offset of {log} in {what} is from 0 to 2**63 - 2", offset)
+
+
+def check_log(what: str, log: str) -> None:
+    """Check the name of a log. A plain broker name is what earlier releases noted: its number means something else."""
+    try:
+        Origin.parse(log)
+    except ValueError:
+        raise WrongValue(
+            f"a log in {what} is broker/log, such as 'b1/1'",
+            log,
+            "positions by the name of a broker are of an earlier release: subscribe with a replay, and note seen again",
+        ) from None
 
 
 def check_callable(what: str, given: Callable[..., Any] | None) -> None:

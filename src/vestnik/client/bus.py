@@ -16,8 +16,8 @@ from vestnik.client.answers import Answers
 from vestnik.client.arguments import (
     as_filter,
     check_callable,
+    check_cursors,
     check_number,
-    check_positions,
     check_text,
     check_timeout,
 )
@@ -25,11 +25,11 @@ from vestnik.client.calling import Callback
 from vestnik.client.line import Line
 from vestnik.client.notifications import OVERFLOWS, Overflow
 from vestnik.client.publishing import Publishing
-from vestnik.client.subscriptions import Subscription
+from vestnik.client.subscriptions import QUEUE, Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Over, Told
+from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Over, Passed, Told
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
 from vestnik.transport.ends import Dial
@@ -40,12 +40,8 @@ LOG: Final = logging.getLogger(__name__)
 
 LEASE: Final = 60.0
 """Seconds for which a broker keeps the subscriptions of a client that is not there."""
-TAKEN_EVERY: Final = 1.0
-"""Seconds after which a broker is told what a client with a name has taken."""
-QUEUE: Final = 1000
-"""How many notifications of a subscription wait here, unless told otherwise."""
-KEPT: Final = 10
-"""How many times as many the broker keeps for a client that is away or does not take them."""
+TAKEN_EVERY: Final = 0.25
+"""Seconds after which a broker is told what was taken, if that is too little to be told at once."""
 
 
 class Bus:
@@ -94,22 +90,30 @@ class Bus:
         except BaseException:
             await self._line.close()
             raise
-        if self._is_named:
-            self._tell_taken()
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _tell_taken(self) -> None:
-        """Tell the broker now and then what need not be kept for a later life of this client."""
-        self._line.do(self._session.took({name: one.left for name, one in self._subscriptions.items()}))
-        self._telling = asyncio.get_running_loop().call_later(TAKEN_EVERY, self._tell_taken)
+    def tell_taken(self, *subscriptions: Subscription) -> None:
+        """Tell the broker how far the application has taken what came for some subscriptions."""
+        untold = [one for one in subscriptions if one.told() and self._subscriptions.get(one.name) is one]
+        if untold:
+            self._line.do(self._session.took({one.name: one.first_left for one in untold}))
+
+    def tell_soon(self) -> None:
+        """Tell the broker in a while what was taken."""
+        if self._telling is None and self._line.is_open:
+            self._telling = asyncio.get_running_loop().call_later(TAKEN_EVERY, self._tell_rest)
+
+    def _tell_rest(self) -> None:
+        self._telling = None
+        self.tell_taken(*self._subscriptions.values())
 
     async def close(self) -> None:
         """Leave: what was published is sent. Subscriptions end; those of a client with a name end with their lease."""
         if self._telling is not None:
-            self._tell_taken()
             self._telling.cancel()
+            self._tell_rest()
         if self._line.is_up and not self._is_named:
             for subscription in list(self._subscriptions.values()):
                 self._line.do(self._session.unsubscribe(subscription.name, time.monotonic()))
@@ -185,10 +189,10 @@ class Bus:
 
         With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes. With
-        `seen`, as an earlier subscription had it, what brokers took since then comes first.
+        `seen`, as an earlier subscription had it, the subscription starts at these cursors.
         """
         self._line.check("subscribe")
-        check_positions("seen", seen)
+        check_cursors("seen", seen)
         if seen and replay is not None:
             raise WrongValue("a subscription goes on from what was seen, or begins with a replay", seen)
         check_text("the name of a subscription", name)
@@ -207,10 +211,18 @@ class Bus:
             )
         made = Subscription(self, name, as_filter(wanted), queue, overflow, handback)
         self._subscriptions[name] = made
-        keep, now = KEPT * max(queue, QUEUE), time.monotonic()
-        terms: dict[str, Any] = {"lease": LEASE, "keep": keep, "checking": checking, "replay": replay}
-        terms |= {"settled": settled, "adopts": self._is_named, "seen": seen or {}}
-        acts = self._session.subscribe(name, made.filter, now, **terms)
+        acts = self._session.subscribe(
+            name,
+            made.filter,
+            time.monotonic(),
+            lease=LEASE,
+            window=made.window,
+            checking=checking,
+            replay=replay,
+            settled=settled,
+            adopts=self._is_named,
+            seen=seen or {},
+        )
         try:
             await self._answers.done(("subscription", name), acts)
         except NotAccepted:
@@ -253,22 +265,14 @@ class Bus:
         self._line.check("check")
 
     def seen(self, subscription: Subscription) -> Mapping[str, int]:
-        """The position of each broker up to which a subscription has come."""
+        """Return the cursors up to which a subscription was given everything."""
         is_there = self._subscriptions.get(subscription.name) is subscription
         return self._session.seen(subscription.name) if is_there else {}
 
     def begun(self, subscription: Subscription) -> Mapping[str, int]:
-        """As `seen`, but for the past that is replayed."""
+        """Return the cursors at which live events start after a replay that picks; empty if the broker did not say."""
         is_there = self._subscriptions.get(subscription.name) is subscription
         return self._session.begun(subscription.name) if is_there else {}
-
-    def pause(self, subscription: Subscription) -> None:
-        """Let the broker keep what comes for a subscription."""
-        self._session.pause(subscription.name)
-
-    def unpause(self, subscription: Subscription) -> None:
-        if self._subscriptions.get(subscription.name) is subscription:
-            self._line.do(self._session.unpause(subscription.name, time.monotonic()))
 
     def give_up(self, subscription: Subscription, reason: VestnikError | None = None) -> None:
         """End a subscription without waiting for an answer."""
@@ -282,14 +286,19 @@ class Bus:
     async def fetch(
         self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
     ) -> list[Event]:
-        """Past events that brokers have stored, the newest `limit` of those that are wanted or all, oldest first.
+        """Return past events that brokers have stored, oldest first: the newest `limit` that are wanted, or all.
 
-        Where a broker could not be asked, that is logged as a warning.
+        If a broker could not be asked, that is logged as a warning. They come page by page; if the connection is lost
+        meanwhile, all are fetched again.
         """
         self._line.check("fetch")
         check_number("the limit of a fetch", limit)
         replay = Replay(last=limit, since=since, latest_by=latest_by, all=limit is None)
-        found = await self._answers.found(*self._session.fetch(as_filter(wanted), replay, time.monotonic()))
+        request, acts = self._session.fetch(as_filter(wanted), replay, time.monotonic())
+        try:
+            found = await self._answers.found(request, acts)
+        finally:
+            self._session.abandon(request)
         for reason in found.lost:
             LOG.warning("not all of the past was found: %s", reason)
         return list(found.events)
@@ -320,12 +329,15 @@ class Bus:
 
     # --- advertising ---
 
-    async def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
-        """Say what is going to be published; the name by which to take it back."""
+    async def advertise(self, offered: Filter | str, *, name: str | None = None, settled: bool = False) -> str:
+        """Say what is going to be published; return the name by which to take it back.
+
+        With `settled` it returns when the subscriptions that concern it have come to the broker.
+        """
         self._line.check("advertise")
         check_text("the name of an advertisement", name)
         name = name or f"a{next(self._names)}"
-        acts = self._session.advertise(name, as_filter(offered), time.monotonic(), lease=LEASE)
+        acts = self._session.advertise(name, as_filter(offered), time.monotonic(), lease=LEASE, settled=settled)
         await self._answers.done(("advertisement", name), acts)
         return name
 
@@ -352,9 +364,11 @@ class Bus:
             case Found() | Told() | Done():
                 self._answers.take(act)
             case Lost(name, first, last) if name in self._subscriptions:
-                self._subscriptions[name].miss(last - first + 1, "the broker has them no more")
+                self._subscriptions[name].miss(last - first + 1, "the broker has them no more", last)
             case Missing(name, reason) if name in self._subscriptions:
                 self._subscriptions[name].miss(None, reason)
+            case Passed(name) if name in self._subscriptions:
+                self._subscriptions[name].pass_over()
             case Over(name, reason) if name in self._subscriptions:
                 error = NotAccepted(f"subscription {name}", reason)
                 LOG.warning("it is over: %s", error)

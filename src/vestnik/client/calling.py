@@ -18,10 +18,10 @@ Callback: TypeAlias = Callable[[Notification], Awaitable[None] | None]
 
 
 class Calling:
-    """A notification that nothing waits before is called with as it comes.
+    """Calls back with a notification as it comes, unless others wait before it.
 
     What a callback returns is awaited in a task, which is in `tasks` meanwhile; the next notifications wait in the
-    subscription. What goes wrong is logged, and the next one is called with.
+    subscription. An exception is logged, and the next notification is called with.
     """
 
     def __init__(self, subscription: Subscription, callback: Callback, tasks: set[asyncio.Task[None]]) -> None:
@@ -31,14 +31,11 @@ class Calling:
         self.is_busy = False
         self._begin()
 
-    def takes(self, notification: Notification) -> bool:
-        """Call with a notification, unless it has to wait."""
-        if self.is_busy:
-            return False
+    def call(self, notification: Notification) -> None:
+        """Call with a notification, while not busy. If that has to be awaited, be busy until it is done."""
         result = self._called(notification)
         if result is not None:
             self._begin(notification, result)
-        return True
 
     def _begin(self, notification: Notification | None = None, result: Awaitable[None] | None = None) -> None:
         self.is_busy = True

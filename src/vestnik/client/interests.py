@@ -33,7 +33,8 @@ class Interest(NamedTuple):
 class Interests:
     """Kept up to date by what brokers announce. `changed` is called when it is another than before.
 
-    Where something may have been missed, and when a broker comes within reach, it is asked again what is open.
+    If something may have been missed, and when a broker comes within reach, brokers are asked again what is open. What
+    was announced while an answer was on its way is newer than the answer.
     """
 
     def __init__(self, bus: Bus, offered: Filter, changed: Callable[[], None]) -> None:
@@ -46,6 +47,7 @@ class Interests:
         self._again: asyncio.Task[None] | None = None
         self._is_stale = False
         self._asking = 0  # how many answers are waited for
+        self._announced: set[tuple[str, str, str]] = set()  # meanwhile
 
     async def start(self) -> None:
         """Returns when all that is open is known."""
@@ -78,7 +80,10 @@ class Interests:
         elif event.type == f"{BROKER}.joined":
             self._ask_soon()
         else:
-            self._note(_interest(event))
+            heard = _interest(event)
+            if self._asking:
+                self._announced.add(heard[:3])
+            self._note(heard)
 
     def _note(self, heard: Interest) -> None:
         """The last word about a subscription counts."""
@@ -97,6 +102,7 @@ class Interests:
 
     def _ask_soon(self) -> None:
         self._is_stale = True
+        self._announced.clear()
         if self._again is None or self._again.done():
             self._again = asyncio.create_task(self._ask_again())
 
@@ -116,10 +122,12 @@ class Interests:
         try:
             found = [_interest(event) for event in await self._bus.fetch(self._open, limit=None)]
             for interest in found:
-                self._note(interest)
+                if interest[:3] not in self._announced:
+                    self._note(interest)
         finally:
             self._asking -= 1
             if not self._asking:
+                self._announced.clear()
                 self._known = {interest[:3]: interest for interest in self.all}
         open = {interest[:3] for interest in found}
         for interest in before:

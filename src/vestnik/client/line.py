@@ -229,8 +229,8 @@ class Line:
 
     def _hear(self, end: End, message: Message) -> None:
         match message:
-            case Notify(deliveries):
-                self.do(self._session.notified(deliveries, time.monotonic()))
+            case Notify():
+                self.do(self._session.notified(message, time.monotonic()))
             case Welcome(durable=durable):
                 self._end, self.is_up, self.is_durable, self._error = end, True, durable, None
                 self.do(self._session.resume(time.monotonic()))

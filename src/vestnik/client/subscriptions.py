@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vestnik.client.arguments import check_timeout
 from vestnik.client.calling import Callback, Calling
@@ -16,12 +16,19 @@ from vestnik.model.filters import Filter
 if TYPE_CHECKING:
     from vestnik.client.bus import Bus
 
+QUEUE: Final = 1000
+"""How many notifications of a subscription wait here, unless told otherwise."""
+
+TOLD_AFTER: Final = 250
+"""Notifications that are taken before the broker is told: it bounds what is in flight in bytes, too."""
+
 
 class Subscription(AsyncIterator[Notification]):
     """What was subscribed to. Iterate over it, or `get` from it; `async with` unsubscribes at the end.
 
-    When `limit` notifications wait to be taken, what happens with more is its `overflow`: `block` lets the broker keep
-    them and fetches them later, `drop-oldest` leaves a gap, `disconnect` ends the subscription.
+    `limit` notifications wait to be taken. What happens if more come is its `overflow`: with `block` the broker sends
+    no more until some are taken, and reads on in its log then; `drop-oldest` leaves a gap; `disconnect` ends the
+    subscription. More urgent notifications are taken first.
     """
 
     def __init__(self, bus: Bus, name: str, wanted: Filter, limit: int, overflow: Overflow, handback: object) -> None:
@@ -29,19 +36,22 @@ class Subscription(AsyncIterator[Notification]):
         self.filter = wanted
         self.handback = handback
         self.dropped = 0
+        self.window = limit if overflow == "block" else max(limit, QUEUE)
         self._bus = bus
         self._limit = limit
         self._overflow = overflow
         self._waiting = Waiting()
         self._gap: Gap | None = None
         self._seen: Mapping[str, int] = {}
-        self._is_paused = False
-        self._has_one = False  # the application has taken one and not asked for the next
+        self._last = 0  # the last number that came
+        self._current = 0  # the number that the application has taken and is not done with; 0 if there is none
+        self._untold = 0  # how many it was done with since the broker was told
+        self._told_at_once = max(1, min(self.window // 4, TOLD_AFTER))
         self._calling: Calling | None = None
         self.when_missed: Callable[[], None] | None = None  # called when something was missed, or may have been
 
     def __repr__(self) -> str:
-        return f"<Subscription {self.name} of {self._bus.name}: {self.filter}; {len(self._waiting.items)} waiting>"
+        return f"<Subscription {self.name} of {self._bus.name}: {self.filter}; {len(self._waiting)} waiting>"
 
     # --- taking ---
 
@@ -49,11 +59,11 @@ class Subscription(AsyncIterator[Notification]):
         return self
 
     async def __anext__(self) -> Notification:
-        self._has_one = False
+        self._finish()
         return self._taken(await self._waiting.next())
 
     async def get(self, timeout: float | None = None) -> Notification:
-        """The next notification; TimeoutError where none comes in so many seconds."""
+        """Return the next notification; TimeoutError if none comes in `timeout` seconds."""
         check_timeout("the timeout of get", timeout)
         async with asyncio.timeout(timeout):
             try:
@@ -62,12 +72,13 @@ class Subscription(AsyncIterator[Notification]):
                 raise Disconnected(f"subscription {self.name} is over") from None
 
     def try_get(self) -> Notification | None:
-        """The next notification, if one is here."""
-        self._has_one = False
-        return self._taken(self._waiting.items.popleft()) if self._waiting.items else None
+        """Return the next notification, if one is here."""
+        self._finish()
+        item = self._waiting.pop()
+        return None if item is None else self._taken(item)
 
     def fetch(self) -> list[Notification]:
-        """All notifications that are here."""
+        """Return all notifications that are here."""
         found: list[Notification] = []
         while (item := self.try_get()) is not None:
             found.append(item)
@@ -75,42 +86,75 @@ class Subscription(AsyncIterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """The position of each broker up to which all that it took, and that is wanted here, was taken from here.
+        """For each log, as "broker/log", the offset below which everything wanted was taken from here.
 
-        As it was when last nothing was `waiting`; brokers tell it now and then. Another subscription may go on from
-        there. It is empty until the past was replayed.
+        As it was when last nothing was `waiting`. Another subscription may go on from there. It is empty until the
+        broker of a replay has found where to start.
         """
         self._look()
         return self._seen
 
+    @property
+    def begun(self) -> Mapping[str, int]:
+        """The cursors at which live events start after a replay that picks; empty if the broker did not say."""
+        return self._bus.begun(self)
+
     def _look(self) -> None:
-        """See how far this has come, if nothing waits."""
-        if not self._waiting.items and self._gap is None:
+        """Note how far this has come, if nothing waits."""
+        if self._gap is None and not self._waiting:
             self._seen = self._bus.seen(self) or self._seen
 
     def take_gap(self) -> Gap | None:
-        """What the next notification would say of those that will not come; it says so no more."""
+        """Return the gap that the next notification would tell; it will not tell it any more."""
         gap, self._gap = self._gap, None
         return gap
 
     @property
     def waiting(self) -> int:
         """How many came and were not taken."""
-        return len(self._waiting.items)
+        return len(self._waiting)
 
     @property
     def left(self) -> int:
         """How many came and are not done with: who asks for the next one is done with the last."""
-        return self.waiting + self._has_one
+        return len(self._waiting) + bool(self._current)
+
+    @property
+    def first_left(self) -> int:
+        """The lowest number that the application is not done with: everything below is acknowledged.
+
+        What may be dropped here is acknowledged when it comes.
+        """
+        if self._overflow != "block":
+            return self._last + 1
+        left = [number for number in (self._current, self._waiting.lowest) if number]
+        return min(left, default=self._last + 1)
 
     def _taken(self, item: Notification) -> Notification:
-        self._has_one = True
-        if not self._waiting.items:
+        self._current = item.number
+        if not self._waiting:
             self._look()
-        if self._is_paused and len(self._waiting.items) <= self._limit // 2:
-            self._is_paused = False
-            self._bus.unpause(self)
         return item
+
+    def _finish(self) -> None:
+        """The application is done with what it took last."""
+        if self._current:
+            self._current = 0
+            if self._overflow == "block":
+                self._tell()
+
+    def _tell(self) -> None:
+        """Have the broker told that there is room: after a quarter of the window or TOLD_AFTER events, else soon."""
+        self._untold += 1
+        if self._untold >= self._told_at_once:
+            self._bus.tell_taken(self)
+        elif self._untold == 1:
+            self._bus.tell_soon()
+
+    def told(self) -> bool:
+        """Note that the broker is told what was taken; return whether there was anything to tell."""
+        untold, self._untold = self._untold, 0
+        return bool(untold)
 
     # --- changing ---
 
@@ -134,47 +178,44 @@ class Subscription(AsyncIterator[Notification]):
         self._calling = Calling(self, callback, tasks)
 
     def give(self, event: Event, number: int, subscriptions: tuple[str, ...], *, replayed: bool = False) -> None:
-        """A notification has come."""
-        waiting = self._waiting
-        if len(waiting.items) >= self._limit and self._overflow != "block":
-            if self._overflow == "disconnect":
-                self._disconnect()
-                return
-            self._drop_oldest()
-        notification = Notification(event, number, subscriptions, replayed, self.take_gap(), self.handback)
-        if self._calling is not None:
-            self._has_one = True
-            if self._calling.takes(notification):
-                self._has_one = self._calling.is_busy
-                return
-        waiting.put(notification)
-        if len(waiting.items) >= self._limit and self._overflow == "block" and not self._is_paused:
-            self._is_paused = True
-            self._bus.pause(self)
+        """Take in a notification that has come."""
+        if self._overflow == "disconnect" and len(self._waiting) >= self._limit:
+            self._disconnect()
+            return
+        self._last = number
+        gap = None if self._gap is None else self.take_gap()
+        notification = Notification(event, number, subscriptions, replayed, gap, self.handback)
+        calling = self._calling
+        if calling is not None and not calling.is_busy:
+            self._current = number
+            calling.call(notification)
+            if not calling.is_busy:
+                self._finish()
+        else:
+            self._waiting.put(notification)
+        if self._overflow != "block":
+            self._tell()
+            if len(self._waiting) > self._limit:
+                self._drop()
 
-    def miss(self, lost: int | None, reason: str) -> None:
-        """Note for the next notification that some will not come."""
-        before = self._gap
-        if before is not None:
-            lost = None if lost is None or before.lost is None else lost + before.lost
-            reason = before.reason if reason in before.reason else f"{before.reason}; {reason}"
-        self._gap = Gap(lost, reason)
+    def miss(self, lost: int | None, reason: str, last: int = 0) -> None:
+        """Note for the next notification that some will not come, up to number `last` if they had numbers."""
+        gap = Gap(lost, reason)
+        self._gap = gap if self._gap is None else self._gap.joined(gap)
+        self.pass_over(last)
         if self.when_missed is not None:
             self.when_missed()
 
-    def _drop_oldest(self) -> None:
-        oldest = self._waiting.items.popleft()
+    def pass_over(self, last: int = 0) -> None:
+        """Have the broker told of numbers for which nothing comes: they filled its window, too."""
+        self._last = max(last, self._last)
+        self._tell()
+
+    def _drop(self) -> None:
         self.dropped += 1
-        lost = 1 + (oldest.gap.lost or 0 if oldest.gap is not None else 0)
-        if self._waiting.items:
-            first = self._waiting.items[0]
-            more = first.gap.lost or 0 if first.gap is not None else 0
-            gap = Gap(lost + more, f"they were not taken: at most {self._limit} wait")
-            self._waiting.items[0] = Notification(
-                first.event, first.number, first.subscriptions, first.replayed, gap, first.handback
-            )
-        else:
-            self.miss(lost, f"they were not taken: at most {self._limit} wait")
+        gap = self._waiting.drop(f"they were not taken: at most {self._limit} wait")
+        if gap is not None:
+            self._gap = gap if self._gap is None else gap.joined(self._gap)
 
     def _disconnect(self) -> None:
         reason = Disconnected(f"subscription {self.name} was ended: more than {self._limit} were not taken")

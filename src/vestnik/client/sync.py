@@ -131,8 +131,8 @@ class SyncBus:
     def inspect(self, kind: str, to: str = "", **about: Any) -> Any:
         return self.run(self._bus.inspect(kind, to, **about))
 
-    def advertise(self, offered: Filter | str, *, name: str | None = None) -> str:
-        return self.run(self._bus.advertise(offered, name=name))
+    def advertise(self, offered: Filter | str, *, name: str | None = None, settled: bool = False) -> str:
+        return self.run(self._bus.advertise(offered, name=name, settled=settled))
 
     def unadvertise(self, name: str) -> None:
         self.run(self._bus.unadvertise(name))
@@ -206,7 +206,7 @@ class SyncSubscription(Iterator[Notification]):
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """The position of each broker up to which all has come and was taken, as it was when last nothing waited."""
+        """As `Subscription.seen`."""
         return self._bus.run(_seen(self._subscription))
 
     def __repr__(self) -> str:

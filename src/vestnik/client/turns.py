@@ -55,7 +55,7 @@ class Turns:
             if isinstance(message, Notify):
                 deliveries = message.deliveries
                 if len(deliveries) > room:
-                    self._left.appendleft(Notify(deliveries[room:]))
-                    message = Notify(deliveries[:room])
+                    self._left.appendleft(Notify(deliveries[room:], message.logs))
+                    message = Notify(deliveries[:room], message.logs)
                 room -= len(deliveries)
             self._handle(end, message)

@@ -17,7 +17,7 @@ class Say(Struct, frozen=True, gc=False):
 
 
 class Hand(Struct, frozen=True, gc=False):
-    """Hand an event to the application, for these subscriptions with these numbers, which have no gaps."""
+    """Hand an event to the application, for these subscriptions with these numbers. Numbers have no gaps."""
 
     event: Event
     numbers: tuple[tuple[str, int], ...]
@@ -37,6 +37,12 @@ class Missing(Struct, frozen=True):
 
     name: str
     reason: str
+
+
+class Passed(Struct, frozen=True):
+    """Acknowledge a number for which there is nothing to hand over: its event was handed over before."""
+
+    name: str
 
 
 class Over(Struct, frozen=True):
@@ -79,4 +85,4 @@ class Alarm(Struct, frozen=True):
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Missing | Over | Done | Found | Told | Alarm
+Act: TypeAlias = Say | Hand | Lost | Missing | Passed | Over | Done | Found | Told | Alarm

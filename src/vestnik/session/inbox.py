@@ -1,23 +1,29 @@
-"""What comes to a client: its notifications in their order, each once, and what is missing asked for."""
+"""The inbox of a client: hands notifications over in their order, each once, and asks for what is missing."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Final
+from typing import Final, TypeAlias
 
-from vestnik.session.acts import Act, Hand, Say
+from vestnik.model.reserved import asks
+from vestnik.session.acts import Act, Hand, Missing, Say
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.subscriptions import Subscription
-from vestnik.wire.messages import Ask, Delivery
+from vestnik.wire.messages import Ask, Delivery, NodeId
 
 ERRANDS: Final = ("renew", "check", "ask")
-"""That are about a subscription."""
+"""Errands about a subscription."""
+
+UNLOGGED: Final = "the broker started the subscription again; no log holds what brokers announced meanwhile"
+
+Logs: TypeAlias = Mapping[NodeId | None, str]
+"""The log of each broker whose events a message holds, as "broker/log"."""
 
 
 class Inbox:
-    """The subscriptions of a client by name, and by numbering: the one that there is, and the one that there may be."""
+    """The subscriptions of a client by name, and by numbering: the one that is followed, and the one to come."""
 
     def __init__(self, agenda: Agenda[Errand], uniform: Callable[[float, float], float]) -> None:
         self.subscriptions: dict[str, Subscription] = {}
@@ -25,6 +31,7 @@ class Inbox:
         self._agenda = agenda
         self._uniform = uniform
         self._missing: set[str] = set()  # the subscriptions of which something is missing
+        self._is_whole_again = False  # nothing is missing any more, and what waited for that was not handed over
         self._arrivals = count()
         self._epochs = count(int(uniform(1, 2**52)))
 
@@ -37,18 +44,15 @@ class Inbox:
         """Ask what was missed of all subscriptions; effects wait for the answer."""
         for known in self.subscriptions.values():
             self.no_longer_ask(known)
-        followed = [known for known in self.subscriptions.values() if known.epoch and not known.is_paused]
+        followed = [known for known in self.subscriptions.values() if known.epoch]
         self._missing.update(known.name for known in followed)
         return self.ask(followed, now)
 
-    def lacking(self, last: Iterable[tuple[int, int]]) -> list[Subscription]:
-        """Those that have not come to the last numbers."""
-        known = [(self.by_epoch.get(epoch), number) for epoch, number in last]
-        return [one for one, number in known if one is not None and one.last < number]
-
-    def take(self, delivery: Delivery, now: float) -> list[Act]:
+    def take(self, delivery: Delivery, logs: Logs, now: float) -> list[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
         event = delivery.event
+        log = None if event is None or event.seq is None else logs.get(event.broker)
+        acts: list[Act] = []
         in_turn: list[tuple[str, int]] = []
         early: list[Subscription] = []
         for epoch, number in delivery.numbers:
@@ -56,31 +60,33 @@ class Inbox:
             if known is None:
                 continue
             if epoch != known.epoch:
-                self.follow(epoch, now)
-            if not known.is_paused:
-                known.heard_at = now
-                if known.takes(number, delivery, hold=bool(self._missing)):
-                    in_turn.append((known.name, known.given))
-                elif number > known.last:
-                    known.keep_early(number, delivery, next(self._arrivals))
-                if known.early:
-                    early.append(known)
-        acts: list[Act] = [Hand(event, tuple(in_turn), delivery.replayed)] if in_turn and event is not None else []
+                acts += self.follow(epoch, now)
+            known.heard_at = now
+            if known.takes(number, delivery, log, hold=bool(self._missing)):
+                in_turn.append((known.name, known.given))
+            elif number > known.last:
+                known.keep_early(number, delivery, log, next(self._arrivals))
+            if known.early:
+                early.append(known)
+        if in_turn and event is not None:
+            acts.append(Hand(event, tuple(in_turn), delivery.replayed))
         return acts + self._release(early, now) if early else acts
 
-    def follow(self, epoch: int, now: float) -> None:
-        """Where the broker has begun to number a subscription anew, begin too."""
+    def follow(self, epoch: int, now: float) -> list[Act]:
+        """Begin a new numbering if the broker has. It goes on at the cursors; events of brokers are in no log."""
         known = self.by_epoch.get(epoch)
         if known is None or epoch == known.epoch:
-            return
+            return []
+        has_lost = bool(known.epoch) and asks(known.filter)
         self.by_epoch.pop(known.epoch, None)
         self.no_longer_ask(known)
         self._check_later(known, now)
         known.begin(next(self._epochs))
         self.by_epoch[known.afresh] = known
+        return [Missing(known.name, UNLOGGED)] if has_lost else []
 
     def adopt(self, name: str, epoch: int, taken: int, now: float) -> list[Act]:
-        """Where the broker goes on with a numbering from before this client's life, ask for what was not taken."""
+        """If the broker goes on with a numbering from before this client's life, ask for what was not taken."""
         known = self.subscriptions.get(name)
         if known is None or not known.adopts:
             return []
@@ -91,8 +97,15 @@ class Inbox:
         self.by_epoch[epoch] = known
         return self.ask([known], now)
 
+    def reach(self, known: Subscription, number: int, now: float) -> list[Act]:
+        """Ask for what is missing up to a number that the broker has sent; effects wait for the answer."""
+        if known.last >= number or known.early:
+            return []
+        self._missing.add(known.name)
+        return self.ask([known], now)
+
     def _release(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
-        """Hand over what came early and is in turn, as it arrived in all of these, and ask for what is missing.
+        """Hand over what came early and is in turn, in the order of arrival in all, and ask for what is missing.
 
         Effects wait for the answer, which may bring their causes.
         """
@@ -111,7 +124,7 @@ class Inbox:
             turn(place)
         while queue:
             _, place = heapq.heappop(queue)
-            acts += known[place].hand_next()
+            acts.append(known[place].hand_next())
             turn(place)
         gaps = [subscription for subscription in known if subscription.has_gap]
         self._missing.update(subscription.name for subscription in gaps)
@@ -119,50 +132,61 @@ class Inbox:
 
     def ask(self, subscriptions: Iterable[Subscription], now: float) -> list[Act]:
         """Ask what there is, unless that was asked already."""
-        wanted = [known for known in subscriptions if not known.is_paused]
-        positions = [known.position for known in wanted if Errand("ask", known.name) not in self._agenda]
+        positions = [known.position for known in subscriptions if Errand("ask", known.name) not in self._agenda]
         for position in positions:
             self._agenda.put(Errand("ask", position.name), now + PATIENCE)
         return [Say(Ask(tuple(positions)))] if positions else []
 
     def no_longer_ask(self, known: Subscription) -> None:
-        """A question is answered, or it has become pointless."""
-        self._missing.discard(known.name)
+        """Forget a question that is answered, or has become pointless."""
+        self._not_missing(known)
         self._agenda.drop(Errand("ask", known.name))
 
-    def answered(self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], now: float) -> list[Act]:
-        """Hand over what was missed, in the order of all subscriptions, and say what is lost.
+    def _not_missing(self, known: Subscription) -> None:
+        if known.name in self._missing:
+            self._missing.discard(known.name)
+            self._is_whole_again = self._is_whole_again or not self._missing
 
-        What had to be asked for is older than all that has arrived since.
+    def release_held(self, now: float) -> list[Act]:
+        """Hand over the effects that waited for what was missing, if nothing is any more."""
+        if self._missing or not self._is_whole_again:
+            return []
+        self._is_whole_again = False
+        return self._release([known for known in self.subscriptions.values() if known.early], now)
+
+    def answered(
+        self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], logs: Logs, now: float
+    ) -> list[Act]:
+        """Hand over what was missed, in the order of all subscriptions, and tell what is lost.
+
+        What had to be asked for is older than everything that has arrived since.
         """
-        for epoch, _ in last:
-            self.follow(epoch, now)
+        acts = [act for epoch, _ in last for act in self.follow(epoch, now)]
         for arrival, delivery in enumerate(kept, start=-len(kept)):
+            event = delivery.event
+            log = None if event is None or event.seq is None else logs.get(event.broker)
             for epoch, number in delivery.numbers:
                 known = self.by_epoch.get(epoch)
-                if known is not None and not known.is_paused:
-                    known.recover(number, delivery, arrival)
+                if known is not None:
+                    known.recover(number, delivery, log, arrival)
         answered = [(known, number) for epoch, number in last if (known := self.by_epoch.get(epoch))]
-        answered = [(known, number) for known, number in answered if not known.is_paused]
         for known, number in answered:
             known.closed = max(known.closed, number)
             self.no_longer_ask(known)
         waiting = [known for known in self.subscriptions.values() if known.early or known.last < known.closed]
-        acts = self._release(waiting, now)
+        acts += self._release(waiting, now)
         for known, _ in answered:
-            known.was_paused = False
             self._check_later(known, now)
         return acts
 
-    def forgotten(self, known: Subscription, now: float) -> list[Act]:
-        """The broker does not know a subscription that it was asked about: what is missing of it is lost."""
-        known.closed = max(known.early, default=known.last)
+    def forgotten(self, known: Subscription, now: float) -> None:
+        """Drop what came early of a numbering that the broker does not know: it comes again, after the cursors."""
+        known.early.clear()
         self.no_longer_ask(known)
         self._check_later(known, now)
-        return self._release([known], now)
 
     def check(self, known: Subscription, now: float) -> list[Act]:
-        """Ask whether anything was lost, unless a notification has come that tells: then wait as long again from it."""
+        """Ask whether anything was lost. If a notification has come meanwhile, wait as long again from then on."""
         due = known.heard_at + known.interval
         if due <= now:
             return self.ask([known], now)
@@ -181,6 +205,6 @@ class Inbox:
         del self.subscriptions[known.name]
         for epoch in (known.epoch, known.afresh):
             self.by_epoch.pop(epoch, None)
-        self._missing.discard(known.name)
+        self._not_missing(known)
         for what in ERRANDS:
             self._agenda.drop(Errand(what, known.name))

@@ -1,8 +1,11 @@
 """A client: what to send next, given what was heard.
 
-Notifications are handed over in the order of their numbers, each once. Where numbers are missing the broker is asked
-for them at once; what it no longer has is said to be lost. With a checking strategy the broker is also asked in
-between, since what is lost at the end leaves no gap to be seen. What is requested is said again until it is answered.
+Notifications are handed over in the order of their numbers, each once. If numbers are missing, the session asks the
+broker for them at once; what the broker no longer has is lost. With a checking strategy the session also asks in
+between, since a loss at the end leaves no gap to be seen. The session repeats requests until they are answered.
+
+The session keeps the cursors of each subscription exact: a broker that forgot the subscription, or another broker,
+goes on at the cursors, so that nothing is missed or repeated.
 """
 
 from __future__ import annotations
@@ -12,24 +15,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER
 from vestnik.session.acts import Act, Alarm, Done, Found, Over, Say, Told
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
-from vestnik.session.inbox import Inbox
+from vestnik.session.inbox import Inbox, Logs
+from vestnik.session.pages import Pages
 from vestnik.session.requests import Requests, Unanswered
-from vestnik.session.subscriptions import Subscription
+from vestnik.session.subscriptions import WINDOW, Subscription
 from vestnik.wire.messages import (
     Accepted,
     Advertise,
     Answer,
-    Delivery,
     Fetch,
     Fetched,
-    Last,
+    FetchMore,
     Message,
+    NodeId,
     Notify,
     Position,
     Publish,
@@ -46,6 +52,7 @@ from vestnik.wire.messages import (
     Unknown,
     Unsubscribe,
 )
+from vestnik.wire.origins import Origin
 from vestnik.wire.replays import Replay
 
 NOTHING_SEEN: Final[Mapping[str, int]] = MappingProxyType({})
@@ -56,9 +63,9 @@ RENEWALS = 3
 class Session:
     """One client of one broker. What has a lease is renewed every `refresh` seconds, or as often as the lease needs.
 
-    `uniform(a, b)` draws a number: for epochs that no earlier life of this client has used, for strategies of checking
-    that want one, and to spread renewals by a tenth. Where an earlier life may have requests that will be answered,
-    `first_request` is a number that it has not come to.
+    `uniform(a, b)` draws a number: for epochs that no earlier life of this client has used, for checking strategies,
+    and to spread renewals by a tenth. If requests of an earlier life may still be answered, `first_request` is a number
+    that it has not used.
     """
 
     def __init__(
@@ -75,11 +82,13 @@ class Session:
         self._requests = Requests(first_request)
         self._unpublished: deque[Publish] = deque()
         self._unanswered = Unanswered()
-        self._parts: dict[int, list[Event]] = {}  # of the past, by the request for it
+        self._pages = Pages()
         self._agenda: Agenda[Errand] = Agenda()
         self._inbox = Inbox(self._agenda, uniform)
         self._subscriptions = self._inbox.subscriptions
         self._alarm_at = FOREVER
+        self._said_logs: tuple[tuple[NodeId, int], ...] = ()
+        self._logs: Logs = {}
 
     # --- what the application wants ---
 
@@ -90,25 +99,25 @@ class Session:
         now: float,
         *,
         lease: float = FOREVER,
-        keep: int = 0,
+        window: int = WINDOW,
         checking: Checking | None = None,
         replay: Replay | None = None,
         settled: bool = False,
         adopts: bool = False,
         seen: Mapping[str, int] = NOTHING_SEEN,
     ) -> list[Act]:
-        """Subscribe under a name, or change the subscription that has it. A broker that forgets it replays again.
+        """Subscribe under a name, or change the subscription that has it.
 
-        It is to be answered when the broker has it; where it is to be `settled`, when all brokers within reach do. A
-        client that lived before `adopts` what the broker kept for it, or begins with what each broker took behind the
-        position that it has `seen`.
+        The broker sends at most `window` notifications that were not taken. It answers when it has the subscription; if
+        it is to be `settled`, when all brokers within reach have it. A client that lived before `adopts` what the
+        broker kept for it. The subscription starts at the cursors that were `seen`, or with the `replay`.
         """
         known = self._subscriptions.get(name)
         if known is None:
             known = self._inbox.add(name)
-            known.outlives = known.adopts = adopts
-            known.sees(0, dict(seen), replaying=False)
-        known.filter, known.lease, known.keep, known.replay, known.settled = wanted, lease, keep, replay, settled
+            known.adopts = adopts
+            known.cursors.start(seen, replay)
+        known.filter, known.lease, known.window, known.replay, known.settled = wanted, lease, window, replay, settled
         if known.checking != checking:
             known.checking = checking
             self._agenda.drop(Errand("check", name))
@@ -117,15 +126,23 @@ class Session:
                 self._agenda.put(Errand("check", name), now + known.interval)
         return [self._say_subscription(known, now), *self._alarm()]
 
-    def seen(self, name: str) -> Mapping[str, int]:
-        """The position of each broker up to which all that it took was handed over, and all that was replayed."""
-        known = self._subscriptions.get(name)
-        return NOTHING_SEEN if known is None or known.seen.replaying else known.seen.positions
+    @property
+    def subscribed(self) -> list[str]:
+        """The names of the subscriptions."""
+        return list(self._subscriptions)
 
-    def begun(self, name: str) -> Mapping[str, int]:
-        """The position of each broker up to which all was handed over, but for the past that is being replayed."""
+    def seen(self, name: str) -> dict[str, int]:
+        """Return the cursors: for each log, the offset below which everything wanted was handed over.
+
+        They are empty until the broker of a replay has said where all logs stand.
+        """
         known = self._subscriptions.get(name)
-        return NOTHING_SEEN if known is None else known.seen.positions
+        return {} if known is None else dict(known.seen)
+
+    def begun(self, name: str) -> dict[str, int]:
+        """Return the cursors at which live events start after a replay that picks; empty if the broker did not say."""
+        known = self._subscriptions.get(name)
+        return {} if known is None else dict(known.cursors.begun)
 
     def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
         """Give a subscription another filter."""
@@ -133,35 +150,30 @@ class Session:
         known.filter = wanted
         return [self._say_subscription(known, now), *self._alarm()]
 
-    def pause(self, name: str) -> None:
-        """Hand over nothing of a subscription for now."""
-        known = self._subscriptions[name]
-        known.is_paused = known.was_paused = True
-        self._inbox.no_longer_ask(known)
-
-    def took(self, waiting: Mapping[str, int]) -> list[Act]:
-        """Tell the broker what the application has taken: all but so many of each subscription."""
-        known = [(self._subscriptions[name], left) for name, left in waiting.items() if name in self._subscriptions]
+    def took(self, taken: Mapping[str, int]) -> list[Act]:
+        """Acknowledge to the broker that the application has taken everything below a number of each subscription."""
+        known = [(self._subscriptions[name], number) for name, number in taken.items() if name in self._subscriptions]
         positions = [
-            Position(one.name, one.epoch, one.taken) for one, left in known if one.epoch and one.acknowledge(left)
+            Position(one.name, one.epoch, one.taken) for one, number in known if one.epoch and one.acknowledge(number)
         ]
         return [Say(Took(tuple(positions)))] if positions else []
 
-    def unpause(self, name: str, now: float) -> list[Act]:
-        """Go on, with what was missed meanwhile."""
-        known = self._subscriptions[name]
-        known.is_paused = False
-        return [*self._inbox.ask([known], now), *self._alarm()]
-
     def unsubscribe(self, name: str, now: float) -> list[Act]:
         known = self._subscriptions.get(name)
+        released: list[Act] = []
         if known is not None:
             self._inbox.forget(known)
-        return [self._request(Unsubscribe(name, request=self._requests.new_number()), now), *self._alarm()]
+            released = self._inbox.release_held(now)
+        return [self._request(Unsubscribe(name, request=self._requests.new_number()), now), *released, *self._alarm()]
 
-    def advertise(self, name: str, offered: Filter, now: float, *, lease: float = FOREVER) -> list[Act]:
-        """Advertise under a name, or change the advertisement that has it."""
-        self._advertisements[name] = Advertise(name, offered, lease)
+    def advertise(
+        self, name: str, offered: Filter, now: float, *, lease: float = FOREVER, settled: bool = False
+    ) -> list[Act]:
+        """Advertise under a name, or change the advertisement that has it.
+
+        If it is to be `settled`, the broker answers when the subscriptions that it concerns have come to it.
+        """
+        self._advertisements[name] = Advertise(name, offered, lease, settled)
         return [self._say_advertisement(name, now), *self._alarm()]
 
     def unadvertise(self, name: str, now: float) -> list[Act]:
@@ -170,17 +182,20 @@ class Session:
         return [self._request(Unadvertise(name, request=self._requests.new_number()), now), *self._alarm()]
 
     def publish(self, events: Iterable[Event], now: float, *, answered: bool = True) -> list[Act]:
-        """Publish; where it shall not be `answered`, what is lost on the way is lost."""
+        """Publish. Without an answer, nobody learns what is lost on the way."""
         return self.publication(events, now)[1] if answered else [Say(Publish(tuple(events)))]
 
     def publication(self, events: Iterable[Event], now: float) -> tuple[int, list[Act]]:
-        """Publish, and the number of the request."""
+        """Publish, and return the number of the request too."""
         number = self._requests.new_number()
         self._unpublished.append(Publish(tuple(events), request=number))
         return number, [*self._publish_more(now), *self._alarm()]
 
     def _publish_more(self, now: float) -> list[Act]:
-        """Say publications in order, and so few beyond the first that is not answered that the broker remembers it."""
+        """Send queued publications in order, at most WINDOW past the oldest unacknowledged one.
+
+        So the broker can still recognise repeats.
+        """
         acts: list[Act] = []
         while self._unpublished and self._unanswered.has_room_for(len(self._unpublished[0].events)):
             publication = self._unpublished.popleft()
@@ -189,17 +204,21 @@ class Session:
         return acts
 
     def fetch(self, wanted: Filter, replay: Replay, now: float) -> tuple[int, list[Act]]:
-        """Ask for past events; the number of the request."""
+        """Ask for past events; return the number of the request too. The answer comes page by page."""
         number = self._requests.new_number()
         return number, [self._request(Fetch(wanted, replay, request=number), now), *self._alarm()]
 
+    def abandon(self, request: int) -> None:
+        """Ask for no more pages of past events: nobody waits for them."""
+        self._done(request)
+
     def review(self, wanted: Filter, after: int, upto: int, most: int, now: float) -> tuple[int, list[Act]]:
-        """Ask for a page of what the broker took; the number of the request."""
+        """Ask for a page of what the broker took; return the number of the request too."""
         number = self._requests.new_number()
         return number, [self._request(Review(wanted, after, upto, most, request=number), now), *self._alarm()]
 
     def question(self, kind: str, about: dict[str, Any], to: str, now: float) -> tuple[int, list[Act]]:
-        """Ask about a broker; the number of the request."""
+        """Ask about a broker; return the number of the request too."""
         number = self._requests.new_number()
         return number, [self._request(Question(kind, about, to, request=number), now), *self._alarm()]
 
@@ -209,7 +228,7 @@ class Session:
         Alarms that came while there was no broker may have been ignored.
         """
         self._alarm_at = FOREVER
-        self._parts.clear()
+        self._pages.clear()  # fetches start again
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         acts += [self._say_subscription(known, now) for known in self._subscriptions.values()]
         acts += self._inbox.ask_for_all(now)
@@ -221,30 +240,38 @@ class Session:
     def handle(self, message: Message, now: float) -> list[Act]:
         return self._heard(message, now) + self._alarm()
 
-    def notified(self, deliveries: Iterable[Delivery], now: float) -> Iterator[Act]:
-        """As `handle` of Notify, one after another: in between, a subscription may be paused."""
-        for delivery in deliveries:
-            yield from self._inbox.take(delivery, now)
+    def notified(self, message: Notify, now: float) -> Iterator[Act]:
+        """As `handle`, one notification after another: the application may act in between."""
+        logs, take = self._logs_of(message.logs), self._inbox.take
+        for delivery in message.deliveries:
+            yield from take(delivery, logs, now)
         yield from self._alarm()
+
+    def _logs_of(self, said: tuple[tuple[NodeId, int], ...]) -> Logs:
+        """Return the log of each broker as text. Nearly always they are the same as in the last message."""
+        if said != self._said_logs:
+            self._said_logs, self._logs = said, {broker: str(Origin(broker, log)) for broker, log in said}
+        return self._logs
 
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
-            case Notify(deliveries):
-                return [act for delivery in deliveries for act in self._inbox.take(delivery, now)]
-            case Answer(last, kept):
-                return self._inbox.answered(last, kept, now)
-            case Last(last):
-                return self._inbox.ask(self._inbox.lacking(last), now)
+            case Notify(deliveries, logs):
+                names = self._logs_of(logs)
+                return [act for delivery in deliveries for act in self._inbox.take(delivery, names, now)]
+            case Answer(last, kept, logs):
+                return self._inbox.answered(last, kept, self._logs_of(logs), now)
             case Unknown(position):
                 known = self._subscriptions.get(position.name)
                 if known is None or known.epoch != position.epoch:
                     return []
-                return [*self._inbox.forgotten(known, now), self._say_subscription(known, now)]
+                self._inbox.forgotten(known, now)
+                return [self._say_subscription(known, now), *self._inbox.release_held(now)]
             case Accepted():
-                return self._accepted(message, now)
+                return [*self._accepted(message, now), *self._inbox.release_held(now)]
             case Refused(request, reason, unknown):
                 self._unanswered.answered(request)
-                return [*self._refused(request, reason, unknown=unknown), *self._publish_more(now)]
+                refused = self._refused(request, reason, unknown=unknown)
+                return [*refused, *self._inbox.release_held(now), *self._publish_more(now)]
             case Fetched(request, events, lost, more):
                 return self._fetched(request, events, lost, more=more)
             case Report(request, data):
@@ -262,14 +289,20 @@ class Session:
         request, lease, epoch = message.request, message.lease, message.epoch
         asked = self._requests.get(request)
         acts = self._inbox.adopt(asked.name, epoch, message.taken, now) if isinstance(asked, Subscribe) else []
-        self._inbox.follow(epoch, now)
-        if epoch in self._inbox.by_epoch:
-            self._inbox.by_epoch[epoch].sees(message.last, dict(message.seen), replaying=message.replaying)
+        acts += self._inbox.follow(epoch, now)
+        followed = self._inbox.by_epoch.get(epoch)
+        if followed is not None:
+            followed.made = message.made or followed.made
+            followed.sees(message.last, dict(message.seen))
+            acts += self._inbox.reach(followed, message.last, now)
         done = self._done(request)
         for act in done:
-            if isinstance(act.what, Subscribe) and act.what.name in self._subscriptions:
-                known = self._subscriptions[act.what.name]
-                known.accepted, known.settled = act.what.filter, False
+            match act.what:
+                case Subscribe(name) if name in self._subscriptions:
+                    known = self._subscriptions[name]
+                    known.accepted, known.settled = act.what.filter, False
+                case Advertise(name) if name in self._advertisements:
+                    self._advertisements[name] = replace(self._advertisements[name], settled=False)
         if lease < FOREVER:
             for act in done:
                 match act.what:
@@ -280,7 +313,7 @@ class Session:
         return [*acts, *done]
 
     def _refused(self, number: int, reason: str, *, unknown: bool) -> list[Act]:
-        """What was there before stays as it was; what was not is not. What was, and is not renewed, is over."""
+        """Keep what was there before as it was. A subscription that is not renewed is over."""
         done = self._done(number, reason, unknown=unknown)
         over: list[Act] = []
         for act in done:
@@ -300,16 +333,19 @@ class Session:
         return [*done, *over]
 
     def _fetched(self, request: int, events: tuple[Event, ...], lost: tuple[str, ...], *, more: bool) -> list[Act]:
-        """Past events come in parts; what is repeated in between begins again."""
-        found = self._parts.setdefault(request, [])
-        found += events
-        if more:
+        """Collect a page of past events, and ask for the next."""
+        if self._requests.get(request) is None:
             return []
-        del self._parts[request]
-        return [Found(request, tuple(found), lost) for _ in self._done(request)]
+        self._pages.add(request, events, lost)
+        if more:
+            return [Say(FetchMore(request=request))]
+        found, missing = self._pages.pop(request)
+        self._done(request)
+        return [Found(request, tuple(found), tuple(missing))]
 
     def _done(self, number: int, reason: str = "", *, unknown: bool = False) -> list[Done]:
         self._agenda.drop(Errand("repeat", number))
+        self._pages.pop(number)
         request = self._requests.close(number)
         return [] if request is None else [Done(request, reason, unknown=unknown)]
 
@@ -322,7 +358,7 @@ class Session:
         for errand in list(self._agenda.due(now)):
             match errand:
                 case Errand("repeat", int(number)):
-                    acts += [self._request(request, now) for request in [self._requests.get(number)] if request]
+                    acts += [self._request(request, now) for request in [self._repeated(number)] if request]
                 case Errand("renew", str(name)):
                     acts.append(self._say_subscription(self._subscriptions[name], now))
                 case Errand("offer", str(name)):
@@ -333,6 +369,13 @@ class Session:
                     acts += self._inbox.ask([self._subscriptions[name]], now)
         return acts + self._alarm()
 
+    def _repeated(self, number: int) -> Request | None:
+        """Return a request to be said again; one to subscribe with the cursors as they are now."""
+        request = self._requests.get(number)
+        if isinstance(request, Subscribe) and request.name in self._subscriptions:
+            return self._subscriptions[request.name].message(number)
+        return request
+
     def _say_subscription(self, known: Subscription, now: float) -> Say:
         self._renew_later(Errand("renew", known.name), known.lease, now)
         return self._request(known.message(self._requests.new_number()), now)
@@ -340,12 +383,16 @@ class Session:
     def _say_advertisement(self, name: str, now: float) -> Say:
         offer = self._advertisements[name]
         self._renew_later(Errand("offer", name), offer.lease, now)
-        return self._request(Advertise(name, offer.filter, offer.lease, request=self._requests.new_number()), now)
+        return self._request(replace(offer, request=self._requests.new_number()), now)
 
     def _request(self, request: Request, now: float) -> Say:
-        """Say something until it is answered, or something else is said about the same."""
+        """Say something until it is answered, or something else is said about the same.
+
+        A fetch is repeated only on another connection: the pages of two would be mixed up.
+        """
         self._agenda.drop(Errand("repeat", self._requests.open(request)))
-        self._agenda.put(Errand("repeat", request.request), now + PATIENCE)
+        if not isinstance(request, Fetch):
+            self._agenda.put(Errand("repeat", request.request), now + PATIENCE)
         return Say(request)
 
     def _renew_later(self, errand: Errand, lease: float, now: float) -> None:
@@ -354,7 +401,7 @@ class Session:
             self._agenda.put(errand, now + every * self._uniform(0.9, 1.0))
 
     def _alarm(self) -> list[Act]:
-        """Where something is due earlier than is known."""
+        """Ask to be woken, if something is due earlier than was asked for."""
         at = self._agenda.next
         if at >= self._alarm_at:
             return []

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.streams import Handed
-from vestnik.session.acts import Act, Hand, Lost, Missing
+from vestnik.session.acts import Act, Hand, Lost, Missing, Passed
 from vestnik.session.checking import Checking
-from vestnik.wire.messages import Delivery, Position, Subscribe
+from vestnik.session.cursors import Cursors
+from vestnik.wire.messages import Delivery, Gap, Position, Subscribe
+from vestnik.wire.origins import ENDLESS
 from vestnik.wire.replays import Replay
+
+WINDOW: Final = 1000
+"""Notifications that the broker sends before the first of them was taken, unless told otherwise."""
+_UNTOLD: Final = Gap("", 0, 0, "the broker does not say why")
 
 
 class Early(NamedTuple):
-    """What came before its turn, and when in the order of all that came."""
+    """A notification that came before its turn, the log of its event, and its place in the order of arrival."""
 
     arrival: int
     delivery: Delivery
+    log: str | None
 
     @property
     def is_effect(self) -> bool:
@@ -25,44 +31,34 @@ class Early(NamedTuple):
         return event is not None and bool(event.causes)
 
 
-class Seen(NamedTuple):
-    """Whoever has all up to a number has seen what brokers took up to a position; if `replaying`, but for the past."""
-
-    number: int
-    positions: dict[str, int]
-    replaying: bool
-
-
 class Subscription:
-    """Of the numbering `epoch`, all up to `last` was handed over or is lost; `early` is what came before its turn.
+    """In the numbering `epoch`, everything up to `last` was handed over or is lost; `early` came before its turn.
 
-    Where the broker forgets the numbering it begins that of `afresh`. An event that was handed over in the one is not
-    handed over again in the other. To the application all is one: it is given numbers that go on.
+    A broker that forgets the numbering starts the numbering `afresh` at the cursors. The application sees one numbering
+    that goes on: `given` is the last number it was given. Numbers of the broker that the application is not given, gaps
+    and repeats, shift the two against each other.
     """
 
     def __init__(self, name: str, afresh: int) -> None:
         self.name = name
         self.filter = Filter.none()
-        self.accepted: Filter | None = None  # the last filter that the broker took
+        self.accepted: Filter | None = None  # the last filter that the broker accepted
         self.lease = 0.0
-        self.keep = 0
+        self.window = WINDOW
         self.replay: Replay | None = None
         self.settled = False
-        self.outlives = False  # whether the broker is to keep what the application has not taken for a later life
         self.adopts = False
+        self.made = 0
         self.epoch = 0
         self.afresh = afresh
         self.last = 0
         self.closed = 0  # up to this number the broker has sent all that it has
-        self.given = 0  # the last number that the application was given
-        self.taken = 0  # up to this number of the broker the application has taken all
-        self._passed = 0  # numbers that were not given to it since nothing waited for it
+        self.given = 0
+        self.taken = 0  # up to this number of the broker the application has taken everything
         self.early: dict[int, Early] = {}
-        self._handed = Handed()
-        self._seen = Seen(0, {}, replaying=True)
-        self._to_be_seen: Seen | None = None
-        self.is_paused = False
-        self.was_paused = False  # then what the next answer brings was not lost
+        self.cursors = Cursors()
+        self.offsets = self.cursors.offsets
+        self._shifts = [(1, 0)]  # from a number of the application on, how much greater the number of the broker is
         self.checking: Checking | None = None
         self.interval = 0.0
         self.heard_at = 0.0  # when the last notification came
@@ -73,35 +69,41 @@ class Subscription:
         return Position(self.name, self.epoch, self.last)
 
     @property
-    def seen(self) -> Seen:
-        """The position of each broker up to which nothing it took is missing here.
+    def seen(self) -> dict[str, int]:
+        """The cursors as they are now, not a copy; empty while the broker of a replay has not said where logs stand."""
+        self.cursors.settle(self.last)
+        return self.cursors.said
 
-        The broker says all that it knows, with what it was told; of whom it says no more, it has said what is lost.
-        """
-        if self._to_be_seen is not None and self.last >= self._to_be_seen.number:
-            self._seen, self._to_be_seen = self._to_be_seen, None
-        return self._seen
-
-    def sees(self, number: int, positions: dict[str, int], *, replaying: bool) -> None:
-        """What was taken up to these positions has been seen when all up to a number was handed over."""
-        told, known = Seen(number, positions, replaying), self.seen
-        if positions and number > self.last:
-            self._to_be_seen = self._to_be_seen or told
-        elif positions and (number, not replaying) >= (known.number, not known.replaying):
-            self._seen = told
+    def sees(self, number: int, offsets: Mapping[str, int]) -> None:
+        """Note the cursors that hold once everything up to a number was handed over."""
+        self.cursors.claim(number, offsets)
+        self.cursors.settle(self.last)
 
     def message(self, request: int) -> Subscribe:
-        seen = tuple(self.seen.positions.items())
-        last = self.taken if self.outlives else self.last
-        terms = self.lease, self.keep, self.epoch, self.afresh, self.replay, last, seen, self.settled, self.adopts
-        return Subscribe(self.name, self.filter, *terms, not self._seen.replaying, request=request)
+        """Return the request to subscribe, or to renew. `last` is what was taken: the rest still fills the window."""
+        return Subscribe(
+            self.name,
+            self.filter,
+            self.lease,
+            self.window,
+            self.epoch,
+            self.afresh,
+            self.replay,
+            self.taken,
+            tuple(self.seen.items()),
+            self.settled,
+            self.adopts,
+            self.made,
+            request=request,
+        )
 
     def begin(self, afresh: int) -> None:
-        """The broker numbers from 1; if it forgets that too, it will begin `afresh`."""
-        self._seen, self._to_be_seen = self.seen._replace(number=0), None
+        """Follow a broker that numbers from 1; if it forgets that too, it will number `afresh`."""
+        self.cursors.settle(self.last)
+        self.cursors.drop_claims()
         self.epoch, self.afresh = self.afresh, afresh
-        self.last = self.closed = self.taken = self._passed = 0
-        self.was_paused = self.is_paused
+        self.last = self.closed = self.taken = 0
+        self._shifts = [(self.given + 1, -self.given)]
         self.early.clear()
 
     def adopt(self, epoch: int, taken: int) -> None:
@@ -109,11 +111,19 @@ class Subscription:
         self.epoch = epoch
         self.last = self.given = self.taken = taken
 
-    def acknowledge(self, waiting: int) -> bool:
-        """All but so many that it was given are taken by the application; whether that is news."""
-        if not waiting:
-            self._passed = 0
-        before, self.taken = self.taken, max(self.taken, self.last - waiting - self._passed)
+    def acknowledge(self, number: int) -> bool:
+        """Note that the application has taken everything below one of its numbers; return whether that is news.
+
+        A gap counts as taken with the notification after it, or if there is none yet.
+        """
+        before, shifts = self.taken, self._shifts
+        if number > self.given:
+            del shifts[:-1]
+            self.taken = self.last
+        else:
+            while len(shifts) > 1 and shifts[1][0] < number:
+                del shifts[0]
+            self.taken = max(before, number - 1 + shifts[0][1])
         return self.taken > before
 
     @property
@@ -122,44 +132,53 @@ class Subscription:
         return bool(self.early) and self.last + 1 not in self.early
 
     def in_turn(self, *, hold: bool) -> Early | None:
-        """What came early and is in turn now; with `hold`, no effect."""
+        """Return what came early and is in turn now; with `hold`, no effect."""
         found = self.early.get(self.last + 1)
         return None if found is None or (hold and found.is_effect) else found
 
-    def takes(self, number: int, delivery: Delivery, *, hold: bool) -> bool:
-        """Whether a notification is in turn and new; with `hold`, no effect is in turn."""
+    def takes(self, number: int, delivery: Delivery, log: str | None, *, hold: bool) -> bool:
+        """Hand over an ordinary event if it is in turn; with `hold`, no effect is. Else it is to be kept as early."""
         event = delivery.event
         if number != self.last + 1 or event is None or (hold and event.causes):
             return False
+        if log is not None:
+            offset, offsets = event.seq or 0, self.offsets
+            if offset < offsets.get(log, 0) or (delivery.replayed and self.cursors.is_picking):
+                return False
+            offsets[log] = offset + 1
         self.last = number
-        return self._gives(event, again=delivery.again)
+        self.given += 1
+        return True
 
-    def keep_early(self, number: int, delivery: Delivery, arrival: int) -> None:
+    def keep_early(self, number: int, delivery: Delivery, log: str | None, arrival: int) -> None:
         """Keep what came before its turn."""
-        self.early.setdefault(number, Early(arrival, delivery))
+        self.early.setdefault(number, Early(arrival, delivery, log))
 
-    def recover(self, number: int, delivery: Delivery, arrival: int) -> None:
+    def recover(self, number: int, delivery: Delivery, log: str | None, arrival: int) -> None:
         """Keep what had to be asked for."""
         if number > self.last and number not in self.early:
-            self.early[number] = Early(arrival, delivery)
-            self.missed += not self.was_paused
+            self.early[number] = Early(arrival, delivery, log)
+            self.missed += 1
 
-    def hand_next(self) -> list[Act]:
+    def hand_next(self) -> Act:
         """Hand over what came early and is in turn."""
-        self.last += 1
-        delivery = self.early.pop(self.last).delivery
+        _, delivery, log = self.early.pop(self.last + 1)
         event = delivery.event
         if event is None:
-            self._passed += 1
-            return [Missing(self.name, delivery.gap)]
-        return (
-            [Hand(event, ((self.name, self.given),), delivery.replayed)]
-            if self._gives(event, again=delivery.again)
-            else []
-        )
+            gap = delivery.gap or _UNTOLD
+            self.cursors.settle(self.last)
+            self.cursors.skip(gap)
+            self._pass()
+            return Missing(self.name, gap_text(gap))
+        if not self.cursors.takes(event, log, replayed=delivery.replayed):
+            self._pass()
+            return Passed(self.name)
+        self.last += 1
+        self.given += 1
+        return Hand(event, ((self.name, self.given),), delivery.replayed)
 
     def pass_lost(self) -> list[Act]:
-        """What is in turn and not here, though the broker has sent all that it has, is lost for good."""
+        """Give up what is in turn and not here, if the broker has sent all that it has."""
         if self.last >= self.closed or self.last + 1 in self.early:
             return []
         next_here = min([number for number in self.early if number <= self.closed], default=self.closed + 1)
@@ -167,13 +186,21 @@ class Subscription:
         first = self.given + 1
         self.last += lost
         self.given += lost
-        self._passed += lost
-        self.missed += 0 if self.was_paused else lost
+        self.missed += lost
         return [Lost(self.name, first, self.given)]
 
-    def _gives(self, event: Event, *, again: bool) -> bool:
-        """Whether the application is given an event."""
-        takes = self._handed.takes(event, again=again)
-        self.given += takes
-        self._passed += not takes
-        return takes
+    def _pass(self) -> None:
+        """Pass a number of the broker for which the application is given none."""
+        self.last += 1
+        first, shift = self.given + 1, self.last - self.given
+        if len(self._shifts) > 1 and self._shifts[-1][0] == first:
+            del self._shifts[-1]
+        self._shifts.append((first, shift))
+
+
+def gap_text(gap: Gap) -> str:
+    """Return in words why events will not come, and which."""
+    if not gap.log:
+        return gap.reason
+    which = f"from offset {gap.first:,} on" if gap.end == ENDLESS else f"offsets {gap.first:,} to {gap.end - 1:,}"
+    return f"{gap.reason} (log {gap.log}, {which})"
