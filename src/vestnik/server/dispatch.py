@@ -1,4 +1,4 @@
-"""The dispatch routes events at once if they are few, and otherwise in turns: nobody waits for a flood of others."""
+"""The dispatch handles messages at once if that is quick, and otherwise in turns: nobody waits for a flood."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from vestnik.routing.router import Router
-from vestnik.server.backlog import Backlog, Events, events_of
+from vestnik.server.backlog import Backlog, events_of, lane_of
 from vestnik.server.credit import FEWEST, Credit
-from vestnik.wire.messages import Forward, NodeId
+from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.origins import Routed
 
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
+LOOK_EVERY: Final = 0.02
+"""Seconds after which publishers that have to wait for slow readers are looked at again."""
 PART: Final = 20_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
 
@@ -52,14 +55,23 @@ class Sender:
 
 
 class Dispatch:
-    """`handle` routes events; `go_on` is called with the client or the neighbour that had to wait and may go on."""
+    """`handle` handles a message; `go_on` is called with the client or the neighbour that had to wait and may go on.
+
+    While `is_pressed` for a client, its publications wait: a slow reader would lose events otherwise.
+    """
 
     def __init__(
-        self, router: Router, handle: Callable[[Events, NodeId], None], go_on: Callable[[NodeId], None]
+        self,
+        router: Router,
+        handle: Callable[[Message, NodeId], None],
+        go_on: Callable[[NodeId], None],
+        is_pressed: Callable[[NodeId], bool],
     ) -> None:
         self._router = router
         self._handle = handle
         self._go_on = go_on
+        self._is_pressed = is_pressed
+        self._pressed: set[NodeId] = set()  # publishers that wait for slow readers
         self._loop = asyncio.get_running_loop()
         self._backlog = Backlog()
         self._senders: defaultdict[NodeId, Sender] = defaultdict(Sender)
@@ -73,13 +85,25 @@ class Dispatch:
     def room(self, client: NodeId) -> int:
         """Return how many events of a client can be taken now. If there is no room, it is told to go on later."""
         sender = self._senders[client]
+        if self._is_pressed(client):
+            if not self._pressed:
+                self._loop.call_later(LOOK_EVERY, self._look)
+            self._pressed.add(client)
+            sender.is_here = True
+            return 0
         room = sender.credit.room(self._router.load(client))
         sender.is_here, sender.is_waiting = True, room <= 0
         return room
 
+    def _look(self) -> None:
+        """Let publishers go on that waited for slow readers; they may have to wait again."""
+        pressed, self._pressed = self._pressed, set()
+        for client in pressed:
+            self._go_on(client)
+
     def is_behind(self, neighbour: NodeId) -> bool:
-        """Return whether events of a neighbour wait. If so, it is told to go on later."""
-        is_behind = self._backlog.is_behind(neighbour)
+        """Return whether messages of a neighbour wait. If so, it is told to go on later."""
+        is_behind = self._backlog.has(neighbour)
         if is_behind:
             self._senders[neighbour].is_waiting = True
         return is_behind
@@ -110,48 +134,35 @@ class Dispatch:
             self._senders[client].is_here = self._senders[client].is_waiting = False
             self._advance(client)
 
-    def route(self, message: Events, sender: NodeId, position: int | None = None) -> None:
-        """Route events: at once, or in turns with those of others if that may take long.
-
-        All that is stored up to `position` is routed, or waits before them.
-        """
-        count = len(events_of(message))
-        if isinstance(message, Forward):
+    def take(self, message: Message, sender: NodeId) -> None:
+        """Handle what the own log has stored, or a message of a neighbour: at once, or in turns if that takes long."""
+        count, lane = len(events_of(message)), lane_of(message, sender)
+        if isinstance(message, Routed):
             self.took(sender, count)
-        if not self._backlog and self._has_time() and count <= self._part(sender):
-            self._route(message, sender)
+        if not self._backlog.has(lane) and (not count or (self._has_time() and count <= self._part(sender))):
+            self._do(message, sender)
         else:
-            self._backlog.put(message, sender, position)
+            self._backlog.put(lane, message, sender)
             self._schedule()
 
     def link_down(self, neighbour: NodeId) -> None:
-        """Drop the events of a neighbour that are not routed: when it is back, it is asked for them again."""
+        """Drop what a neighbour has sent: when it is back, its events are fetched."""
         self._backlog.drop(neighbour)
         if neighbour in self._senders:
             self._senders[neighbour].is_waiting = False
             self.dropped(neighbour, self._senders[neighbour].credit.under_way)
-        self._do_followers()
 
-    def position(self, stored: int) -> int:
-        """Return up to where all has been routed, if it is stored up to `stored`."""
-        return self._backlog.routed(stored)
-
-    def after(self, then: Callable[[], None]) -> None:
-        """Do something when all is routed that waits now, in the order of the calls."""
-        if self._backlog or self._backlog.has_followers:
-            self._backlog.after(then)
-        else:
-            then()
-
-    def _route(self, message: Events, sender: NodeId) -> None:
+    def _do(self, message: Message, sender: NodeId) -> None:
         count, begun = len(events_of(message)), time.perf_counter()
         try:
             self._handle(message, sender)
         finally:
-            one = self._senders[sender]
-            one.credit.routed(count, time.perf_counter() - begun)
-            one.finished(count)
-            self._advance(sender)
+            if count:
+                one = self._senders[sender]
+                one.credit.routed(count, time.perf_counter() - begun)
+                one.finished(count)
+            if count or sender in self._senders:
+                self._advance(sender)
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
@@ -159,29 +170,24 @@ class Dispatch:
             self._loop.call_soon(self._route_on)
 
     def _route_on(self) -> None:
-        """Route what waits in one lane, until its turn is over."""
+        """Handle what waits in one lane, until its turn is over."""
         self._is_scheduled = False
         until = time.perf_counter() + TURN
         lane = self._backlog.turn()
         try:
-            while lane.waiting:
-                message, sender = self._backlog.take(lane, self._part(lane.waiting[0].sender))
-                self._route(message, sender)
+            while lane is not None and (first := self._backlog.first(lane)) is not None:
+                message, sender = self._backlog.take(lane, self._part(first.sender))
+                self._do(message, sender)
                 if time.perf_counter() > until:
                     break
         finally:
             if self._backlog:
                 self._schedule()
-            self._do_followers()
-
-    def _do_followers(self) -> None:
-        for then in self._backlog.ripe():
-            then()
 
     def _advance(self, node: NodeId) -> None:
         """Let a client or a neighbour go on that has waited, in a later turn of the loop; forget one that has left."""
         sender = self._senders[node]
-        if sender.is_waiting and not self._backlog.is_behind(node):
+        if sender.is_waiting and not self._backlog.has(node):
             sender.is_waiting = False
             self._loop.call_soon(self._go_on, node)
         for then in sender.due():

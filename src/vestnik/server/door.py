@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,6 +19,9 @@ from vestnik.server.access import Access, Identity
 from vestnik.server.limits import Limits
 from vestnik.server.names import APART, LONGEST, unfit_name
 from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, NodeId, Review, Subscribe
+
+MOST_CHANGES: Final = 100
+"""Filters that are remembered of a subscription that lags and was changed."""
 
 
 class Guest(NamedTuple):
@@ -112,13 +115,18 @@ class Door:
         if guest.identity is not None:
             message = guest.identity.rights.permitted(message)
         match message:
-            case Subscribe(name, keep=keep):
+            case Subscribe(name, window=window):
                 known = client.subscriptions if client else {}
                 wrong = self._too_many(name, known, "subscriptions")
+                if name in known:
+                    wrong = wrong or _changed_too_often(known[name], message)
                 if guest.identity is not None and name in known:
-                    wrong = wrong or _changed_too_early(known[name], message, guest.identity.rights)
-                if keep > self.limits.keep:
-                    wrong = f"{keep:,} notifications to be kept; the limit keep is {self.limits.keep:,}"
+                    is_past = core.recovery.feeds.is_in_past((guest.name, name))
+                    wrong = wrong or (
+                        _changed_too_early(known[name], message, guest.identity.rights) if is_past else ""
+                    )
+                if window > self.limits.keep:
+                    wrong = f"{window:,} notifications in flight; the limit keep is {self.limits.keep:,}"
                 return _refused(message, wrong) if wrong else self._bounded(message)
             case Advertise(name):
                 wrong = self._too_many(name, client.advertisements if client else (), "advertisements")
@@ -161,11 +169,18 @@ def unlike_lease(own: float, hello: Hello) -> Denied | None:
 
 def _changed_too_early(before: Subscription, message: Subscribe, rights: Rights) -> str:
     """Why a subscription cannot be changed: what it is still to get of the past would be that of another filter."""
-    if not (before.awaits_past and before.goes_on_with(message)):
+    if not before.goes_on_with(message):
         return ""
     if before.filter.covers(message.filter) or rights.may_replay(message.filter):
         return ""
     return "it is still to get some of the past, and there is no right to replay that of another filter: subscribe anew"
+
+
+def _changed_too_often(before: Subscription, message: Subscribe) -> str:
+    """Why a subscription cannot be changed: the filters that it had are remembered until it comes to the present."""
+    if len(before.reader.earlier) < MOST_CHANGES or before.filter == message.filter or not before.goes_on_with(message):
+        return ""
+    return f"it was changed {MOST_CHANGES} times and lags: take what it was sent, or subscribe anew"
 
 
 def _refused(message: Subscribe | Advertise | Fetch | Review, reason: str) -> Malformed:

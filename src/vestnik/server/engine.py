@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, Protocol
 
 from vestnik.broker.chronicle import Chronicle
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import (
     Append,
     Appended,
@@ -18,13 +19,14 @@ from vestnik.broker.effects import (
     Consult,
     Consulted,
     Effect,
+    GapTold,
     Lapsed,
+    LogRead,
     Look,
     NotAppended,
     Note,
     Part,
-    Past,
-    Read,
+    ReadLog,
     Seen,
     Send,
     Tick,
@@ -34,13 +36,13 @@ from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.logs import emit
 from vestnik.model.times import FOREVER
-from vestnik.server.backlog import Events
 from vestnik.server.desk import Desk
 from vestnik.server.dispatch import Dispatch
 from vestnik.server.store import WhenStored
 from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
-from vestnik.wire.messages import Forward, Message, NodeId, Recall, Recalled
+from vestnik.wire.messages import Gap, Message, NodeId
+from vestnik.wire.origins import ReadTerms, Slice
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -58,14 +60,18 @@ class Store(Protocol):
         """Whether it outlives a crash."""
 
     @property
+    def log(self) -> OwnLog:
+        """The log with which the broker starts."""
+
+    @property
     def position(self) -> int:
         """All that was appended up to here will not be lost, and was answered."""
 
     def append(self, what: Append, done: WhenStored) -> None:
-        """Store, and call `done`, for each source in order; with the reason where it cannot be."""
+        """Store, and call `done`; with the reason if it cannot be stored."""
 
-    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
-        """Call `answer` with what is recalled, part by part, when all that was appended before is stored."""
+    def read(self, terms: ReadTerms, end: int, answer: Callable[[Slice], None]) -> None:
+        """Call `answer` with a page of what is stored below an offset; all of that will not be lost."""
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         """Call `answer` with a page of what will not be lost."""
@@ -77,13 +83,24 @@ class Connections(Protocol):
     def send(self, to: NodeId, message: Message) -> None:
         """Send something to somebody, if that is connected. It goes out with `flush`."""
 
-    def part(self, neighbour: NodeId, reason: str) -> None:
-        """End a link that closes a cycle."""
+    def part(self, neighbour: NodeId, code: str, reason: str) -> None:
+        """End a link that closes a cycle, or whose neighbour does not renew what it wants."""
+
+    def gap_told(self, client: NodeId, name: str, gap: Gap) -> None:
+        """Log that a client was told of a gap."""
 
     def go_on(self, node: NodeId) -> None:
         """Take more from a client or a neighbour that had to wait until its events were routed."""
 
     def flush(self) -> None: ...
+
+
+class Storing:
+    """Something that is being stored, until its outcome is known."""
+
+    def __init__(self, what: Append) -> None:
+        self.what = what
+        self.outcome: Appended | NotAppended | None = None
 
 
 class Engine:
@@ -107,7 +124,8 @@ class Engine:
         self._trace = trace
         self._recorder = Recorder(core)
         self._loop = asyncio.get_running_loop()
-        self.dispatch = Dispatch(core.router, self._route, connections.go_on)
+        self.dispatch = Dispatch(core.router, self._route, connections.go_on, self._waits)
+        self._storing: deque[Storing] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
         self._wakes = Wakes()
@@ -116,7 +134,18 @@ class Engine:
         self._ahead = time.time() - time.monotonic()
 
     def start(self) -> None:
-        self.take(Tick(self._store.position), self._core.name)
+        self.take(Tick(), self._core.name)
+
+    def _waits(self, client: NodeId) -> bool:
+        """Return whether publications of a client have to wait for slow readers.
+
+        One that lags itself has to be heard: it says what it has taken. Its answers wait instead.
+        """
+        return self._core.is_pressed(time.time()) and not self._core.lags(client)
+
+    def answers_wait(self, client: NodeId) -> bool:
+        """Return whether a client is not told for now that its publications are stored, so that it sends no more."""
+        return self._core.is_pressed(time.time()) and self._core.lags(client)
 
     def close(self) -> None:
         self.dispatch.close()
@@ -160,11 +189,11 @@ class Engine:
         match effect:
             case Append():
                 self.dispatch.took(effect.client, len(effect.events))
-                self._store.append(effect, partial(self._stored, self._store.position))
-            case Read():
-                self._store.recall(
-                    effect.recall, lambda found: self.dispatch.after(partial(self.do, Past(effect, found)))
-                )
+                storing = Storing(effect)
+                self._storing.append(storing)
+                self._store.append(effect, partial(self._stored, storing))
+            case ReadLog(number, terms, end):
+                self._store.read(terms, end, lambda page: self.do(LogRead(number, page)))
             case Look():
                 self._store.review(effect, self.do)
             case Consult() if effect not in self._consulting:  # who waits for an answer asks again
@@ -173,8 +202,10 @@ class Engine:
             case Wake(at):
                 self._wakes.put(at)
                 self._set_alarm(at)
-            case Part(neighbour, reason):
-                self._connections.part(neighbour, reason)
+            case Part(neighbour, reason, code):
+                self._connections.part(neighbour, code, reason)
+            case GapTold(client, name, gap):
+                self._connections.gap_told(client, name, gap)
             case Note() | Lapsed():
                 pass
 
@@ -183,20 +214,21 @@ class Engine:
         self.take(message, self._core.name)
         self._connections.flush()
 
-    def _route(self, message: Events, sender: NodeId) -> None:
-        self.take(message, sender if isinstance(message, Forward) else self._core.name)
+    def _route(self, message: Message, sender: NodeId) -> None:
+        self.take(message, self._core.name if isinstance(message, Appended | NotAppended) else sender)
         self._connections.flush()
 
-    def _stored(self, position: int, what: Append, failure: str, unknown: bool = False, /) -> None:
-        """Go on with what was stored behind a position, or could not be."""
+    def _stored(self, storing: Storing, what: Append, failure: str, unknown: bool = False, /) -> None:
+        """Go on with what was stored, or could not be: in the order of the log."""
         if failure and failure != self.failure:
             emit(LOG, logging.ERROR, "store.failed", "publications are refused: they cannot be stored", reason=failure)
         self.failure = failure
-        if failure:
-            self.dispatch.dropped(what.client, len(what.events))
-            self.do(NotAppended(what, failure, unknown))
-        else:
-            self.dispatch.route(Appended(what), what.client, position)
+        storing.outcome = NotAppended(what, failure, unknown) if failure else Appended(what)
+        while self._storing and (outcome := self._storing[0].outcome) is not None:
+            self._storing.popleft()
+            if isinstance(outcome, NotAppended):
+                self.dispatch.dropped(outcome.what.client, len(outcome.what.events))
+            self.dispatch.take(outcome, outcome.what.client)
 
     async def _consult(self, what: Consult) -> None:
         try:
@@ -230,6 +262,6 @@ class Engine:
         self._alarm, self._alarm_at = None, FOREVER
         self._wakes.drop_until(time.time())
         try:
-            self.do(Tick(self.dispatch.position(self._store.position)))
+            self.do(Tick())
         finally:
             self._set_alarm(min(self._wakes.next, time.time() + LATEST_TICK))

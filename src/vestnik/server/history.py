@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Look, Seen
-from vestnik.broker.selection import recollect
 from vestnik.errors import InvalidSetting
 from vestnik.journal import Entry, GroupCommit, Journal, Lost
 from vestnik.journal.folders import Kind, kind_of, name_in
@@ -19,8 +20,11 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
 from vestnik.model.times import MICROS
+from vestnik.recovery.pages import LogEntry, LogView, read_page
 from vestnik.server.leafing import unseen
-from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.server.store import Answer
+from vestnik.wire.messages import Taken
+from vestnik.wire.origins import ReadTerms, Span
 from vestnik.wire.packing import UNREADABLE, pack, unpack
 from vestnik.wire.replays import Replay
 
@@ -112,6 +116,36 @@ class Shelf:
         return repr(found) if isinstance(found, dict | list) else (isinstance(found, bool), found)
 
 
+class Copies(LogView):
+    """The events of a history as a log, at the places that they have there."""
+
+    def __init__(self, kept: Sequence[Taken]) -> None:
+        self._kept = kept
+
+    @property
+    def begin(self) -> int:
+        return 1
+
+    @property
+    def start(self) -> int:
+        return 1
+
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        return ()
+
+    def entries(self, span: Span) -> Iterator[LogEntry]:
+        for taken in self._kept:
+            if span.first <= taken.position < span.end:
+                yield LogEntry(taken.position, taken.time, pack(taken.event))
+
+    def offset_since(self, time: int) -> int:
+        return max([taken.position + 1 for taken in self._kept if taken.time < time], default=1)
+
+    def why(self, gap: Span) -> str:
+        return "the history has them no more"
+
+
 class HistoryStore:
     """The store of a broker that is a history: of what others publish, in memory, and in `folder` for its next life.
 
@@ -169,14 +203,19 @@ class HistoryStore:
     def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
         done(what, "a history takes no publications")
 
-    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
-        """The past is answered from what is kept. What was taken here, behind a position, is nothing."""
-        is_past = what.after < 0 or what.upto > 0
-        upto = what.upto or self._last
-        kept = self._shelf.kept(time.time()) if is_past else []
-        found = [taken for taken in kept if what.after < taken.position <= upto]
-        for part in recollect(what, found, upto, lambda: "; ".join(self._lost) if is_past else ""):
-            answer(part)
+    @property
+    def log(self) -> OwnLog:
+        """The log with which the broker starts: a new one for each life."""
+        return OwnLog(time.time_ns() // 1000, is_whole=False, is_history=True)
+
+    def read(self, terms: ReadTerms, end: int, answer: Answer) -> None:
+        """Answer with a page of what is kept."""
+        kept = self._shelf.kept(time.time())
+        page = read_page(Copies(kept), terms, self._last + 1)
+        if self._lost and terms.start <= 1:
+            reason = "; ".join([*([page.reason] if page.reason else []), *self._lost])
+            page = replace(page, gap=page.gap or Span(0, 1), reason=reason)
+        answer(page)
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         answer(unseen(what, "a history has no journal; ask the brokers that took the events"))

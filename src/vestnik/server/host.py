@@ -23,6 +23,7 @@ from vestnik.broker.effects import (
 )
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, StoredEvents, nothing
+from vestnik.server.dispatch import LOOK_EVERY
 from vestnik.server.door import Denied, Door, Guest, unlike_lease
 from vestnik.server.engine import Engine, Store
 from vestnik.server.names import APART
@@ -32,6 +33,7 @@ from vestnik.server.parts import Batches
 from vestnik.server.preparing import MOST_BYTES_AHEAD, Prepared, preparation_of
 from vestnik.server.presence import Presence
 from vestnik.server.room import Room
+from vestnik.server.settings import HEARTBEAT
 from vestnik.server.tracing import TraceFile
 from vestnik.transport.ends import CLOSED, UNHANDLED, End
 from vestnik.wire.bounds import Bounds
@@ -41,9 +43,11 @@ from vestnik.wire.messages import (
     AdminA,
     AdminS,
     Advertise,
+    Announce,
     Ask,
     Fetch,
-    Forward,
+    FetchMore,
+    Gap,
     Goodbye,
     Hello,
     Malformed,
@@ -53,7 +57,6 @@ from vestnik.wire.messages import (
     Pong,
     Publish,
     Question,
-    Reach,
     Refused,
     Review,
     Stored,
@@ -63,6 +66,15 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
 )
+from vestnik.wire.origins import (
+    FetchPage,
+    Frontiers,
+    OriginGone,
+    OriginHere,
+    OriginOffers,
+    PageRead,
+    Routed,
+)
 
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
@@ -70,9 +82,11 @@ MOST_WAITING = 64 * 1024 * 1024
 NEIGHBOUR: Final = Bounds(filters=None)
 """The bounds for neighbours, which are trusted."""
 
-BY_BROKERS: Final = frozenset({Forward, AdminS, AdminA, Addressed, Reach})
+BY_BROKERS: Final = frozenset(
+    {Routed, AdminS, AdminA, Announce, Addressed, OriginHere, OriginGone, OriginOffers, Frontiers, FetchPage, PageRead}
+)
 BY_CLIENTS: Final = frozenset(
-    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, Review, Malformed, Ask, Took, Question}
+    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, FetchMore, Review, Malformed, Ask, Took, Question}
 )
 
 
@@ -97,6 +111,7 @@ class BrokerHost:
         stored: StoredEvents = nothing,
         links: Links | None = None,
         door: Door | None = None,
+        heartbeat: float = HEARTBEAT,
     ) -> None:
         self.core = core
         self._door = door or Door()
@@ -116,11 +131,12 @@ class BrokerHost:
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._presence.heard(end))
         self._presence = Presence(
-            self._loop, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
+            self._loop, heartbeat, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
         )
         self._preparing: dict[End, asyncio.Task[Prepared]] = {}
         self._room = Room(MOST_BYTES_AHEAD)
         self._batches = Batches()
+        self._unanswered: dict[End, list[Message]] = {}  # answers that wait for slow readers
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
         self.engine.start()
@@ -161,14 +177,42 @@ class BrokerHost:
             if answer is None:
                 return
             message = answer
+            if isinstance(message, Stored) and self.engine.answers_wait(to):
+                self._answer_later(end, message)
+                return
+        self._send(to, end, message)
+
+    def _send(self, to: NodeId, end: End, message: Message) -> None:
         end.send(message)
         self._touched[end] = None
         if type(message) in ANSWERS:
             self._notices.answered(to, message)
 
-    def part(self, neighbour: NodeId, reason: str) -> None:
+    def _answer_later(self, end: End, answer: Message) -> None:
+        """Answer a publication of a client that lags itself when slow readers have read on."""
+        if not self._unanswered:
+            self._loop.call_later(LOOK_EVERY, self._answer)
+        self._unanswered.setdefault(end, []).append(answer)
+
+    def _answer(self) -> None:
+        """Send the answers for which it is time; the others wait on."""
+        unanswered, self._unanswered = self._unanswered, {}
+        for end, answers in unanswered.items():
+            guest = self._guests.get(end)
+            for answer in answers if guest is not None else ():
+                assert guest is not None
+                if self.engine.answers_wait(guest.name):
+                    self._answer_later(end, answer)
+                else:
+                    self._send(guest.name, end, answer)
+        self.flush()
+
+    def part(self, neighbour: NodeId, code: str, reason: str) -> None:
         if neighbour in self._ends:
-            self._refuse(self._ends[neighbour], "cycle", reason)
+            self._refuse(self._ends[neighbour], code, reason)
+
+    def gap_told(self, client: NodeId, name: str, gap: Gap) -> None:
+        self._notices.gap_told(client, name, gap)
 
     def go_on(self, node: NodeId) -> None:
         end = self._ends.get(node)
@@ -219,7 +263,7 @@ class BrokerHost:
             return Parting("", CLOSED)  # it was over before this broker could say anything
         over: asyncio.Future[Parting] = self._loop.create_future()
         self._greeted[end] = over
-        brokers, lease = tuple(self.core.surroundings.all()), self.core.router.leases.length
+        brokers, lease = tuple(self.core.topology.linked()), self.core.router.leases.length
         end.send(Hello(VERSION, self.name, True, "", self._routing, brokers, self._life, lease))
         end.flush()
         try:
@@ -317,7 +361,11 @@ class BrokerHost:
     def _routed(self, end: End, guest: Guest, release: Callable[[], None]) -> None:
         """Free what was kept for a message, and read on, when all its events are routed."""
         if self._batches.is_open(end):
-            self.engine.dispatch.when_routed(guest.name, partial(self._routed, end, guest, release))
+            again = partial(self._routed, end, guest, release)
+            if self.engine.dispatch.is_idle(guest.name):  # the rest waits for slow readers
+                self._loop.call_later(LOOK_EVERY, again)
+            else:
+                self.engine.dispatch.when_routed(guest.name, again)
             return
         release()
         self._pacing.prepared(end)
@@ -327,8 +375,6 @@ class BrokerHost:
         if kind in BY_CLIENTS and not guest.is_broker:
             if isinstance(message, Publish):
                 self._pacing.published(guest.name, end, len(message.events))
-            elif isinstance(message, Ask):
-                self._notices.asked(guest.name, message)
             permitted = self._door.permitted(message, guest, self.core)
             if not isinstance(permitted, Publish):
                 self.engine.take(permitted, guest.name)
@@ -338,11 +384,9 @@ class BrokerHost:
             else:
                 self._batches.begin(guest.name, end, permitted)
             self._take_turn(end, guest)
-        elif isinstance(message, Forward) and guest.is_broker:
-            self.engine.dispatch.route(message, guest.name)
-            self._take_turn(end, guest)
         elif kind in BY_BROKERS and guest.is_broker:
-            self.engine.take(message, guest.name)
+            self.engine.dispatch.take(message, guest.name)
+            self._take_turn(end, guest)
         elif kind is Ping:
             end.send(Pong())
             self._touched[end] = None
@@ -440,7 +484,7 @@ class BrokerHost:
             return Denied("routing", f"this broker routes by {self._routing}, not by {hello.routing}")
         if guest.is_broker and (unlike := unlike_lease(self.core.router.leases.length, hello)):
             return unlike
-        twice = self.core.surroundings.all(without=hello.name).intersection(hello.brokers)
+        twice = self.core.topology.linked(without=hello.name).intersection(hello.brokers)
         if twice:
             return Denied("cycle", f"it would close a cycle, and brokers form a tree: {self._known_by(hello, twice)}")
         if not guest.is_broker and not self._takes_clients:

@@ -22,9 +22,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Of those who have not said who they are there are at most `strangers`, the oldest gives way, and each may send
     `stranger_bytes` in a message. Then there may be `connections`, and for each identity `identity_connections`.
     A client may send `message_bytes` and `values` in a message and publish a `batch` of so many events at once. It may
-    have `subscriptions` and as many advertisements, each with a filter of `filter_boxes` and `keep` notifications that
-    are kept. It may see the last `replay` past events of each
-    broker, and wait for `fetches` of them at a time. It may publish `publish_rate` events a second, any number unless
+    have `subscriptions` and as many advertisements, each with a filter of `filter_boxes`, and `keep` notifications in
+    flight to each subscription. A replay may pick `replay` events, the last or the latest by a key. A client may wait
+    for `fetches` of past events at a time. It may publish `publish_rate` events a second, any number unless
     that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
 
     The gateway holds at most `http_connections`, and at most half as many as the process may have file descriptors. A

@@ -13,7 +13,7 @@ from vestnik.server.lagging import Lagging
 from vestnik.transport.ends import End
 from vestnik.transport.listening import NO_TLS
 from vestnik.transport.tcp import NO_MESSAGE
-from vestnik.wire.messages import Ask, Message, NodeId, Refused, Stored
+from vestnik.wire.messages import Gap, Message, NodeId, Refused, Stored
 
 LOG: Final = logging.getLogger(__name__)
 SHUTDOWN: Final = "shutdown"
@@ -30,7 +30,6 @@ class Notices:
         self._requests = Throttle(loop, _request_refused)
         self._losses = Throttle(loop, _lost)
         self._lagging = Lagging(loop, _begins_to_lag, _has_caught_up)
-        self._unsent: dict[NodeId, dict[str, int]] = {}  # numbers up to which a client may lack notifications
 
     def close(self) -> None:
         for part in (self._connections, self._requests, self._losses, self._lagging):
@@ -41,11 +40,9 @@ class Notices:
             emit(LOG, logging.INFO, "link.up", f"linked with {guest.name}", neighbour=guest.name, peer=end.peer)
         else:
             emit(LOG, logging.INFO, "client.joined", "client connected", client=guest.name, peer=end.peer)
-            self._may_lack(guest.name)
 
     def left(self, guest: Guest, end: End, code: str, reason: str) -> None:
         self._lagging.left(guest.name)
-        self._unsent.pop(guest.name, None)
         fields = {"peer": end.peer, "code": code, "reason": reason}
         if guest.is_broker:
             level = logging.INFO if code == SHUTDOWN else logging.WARNING
@@ -73,33 +70,17 @@ class Notices:
             first = answer.refused[0]
             self._requests.take("events", client=client, reason=first.reason, id=first.id, events=len(answer.refused))
 
-    def asked(self, client: NodeId, ask: Ask) -> None:
-        """Tell what a client has lost that was full or away, by the positions after which it asks for more."""
-        unsent = self._unsent.get(client)
-        known = self._core.clients.get(client)
-        if not unsent or known is None:
-            return
-        for position in ask.positions:
-            name, after = position.name, position.after
-            one = known.subscriptions.get(name)
-            if one is None or one.epoch != position.epoch or name not in unsent:
-                continue
-            kept = one.kept[0].number if one.kept else one.last + 1
-            lost = min(kept - 1, unsent.pop(name)) - after
-            if lost > 0:
-                self._losses.take(client, client=client, subscription=name, lost=lost)
-
-    def _may_lack(self, client: NodeId) -> None:
-        known = self._core.clients.get(client)
-        if known is not None and known.subscriptions:
-            self._unsent[client] = {name: one.last for name, one in known.subscriptions.items()}
+    def gap_told(self, client: NodeId, name: str, gap: Gap) -> None:
+        """Tell that events which a client wanted are gone."""
+        if gap.end > gap.first:
+            span = {"log": gap.log, "first": gap.first, "end": gap.end, "reason": gap.reason}
+            self._losses.take(client, client=client, subscription=name, **span)
 
     def full(self, guest: Guest) -> None:
         self._lagging.full(guest.name)
 
     def drained(self, guest: Guest) -> None:
         self._lagging.drained(guest.name)
-        self._may_lack(guest.name)
 
 
 def _connection_refused(fields: dict[str, Any]) -> None:
@@ -111,7 +92,13 @@ def _request_refused(fields: dict[str, Any]) -> None:
 
 
 def _lost(fields: dict[str, Any]) -> None:
-    emit(LOG, logging.WARNING, "consumer.lost", "a consumer was too slow, and has lost notifications", **fields)
+    emit(
+        LOG,
+        logging.WARNING,
+        "consumer.lost",
+        "a consumer was told of a gap: the log has these events no more",
+        **fields,
+    )
 
 
 def _begins_to_lag(consumer: NodeId) -> None:

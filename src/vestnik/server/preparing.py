@@ -26,7 +26,8 @@ from vestnik.routing.router import Router
 from vestnik.server.door import Guest
 from vestnik.server.room import Room
 from vestnik.transport import heavy
-from vestnik.wire.messages import Advertise, Fetch, Forward, Message, NodeId, Publish, Review, Subscribe
+from vestnik.wire.messages import Advertise, Fetch, Message, NodeId, Publish, Review, Subscribe
+from vestnik.wire.origins import Routed
 from vestnik.wire.packing import pack, pack_all, unpack_all
 
 WEIGHT: Final = 1_000_000
@@ -54,7 +55,7 @@ def preparation_of(
     """Return the work that has to be done before a message of `size` bytes is handled, or None."""
     rights = guest.identity.rights if guest.identity is not None and not guest.is_broker else None
     match message:
-        case Publish(events) | Forward(events) if is_heavy(events, size, router, guest.name):
+        case Publish(events) | Routed(events=events) if is_heavy(events, size, router, guest.name):
             match_one = partial(_match, router, guest.name, None if rights is None else rights.publish)
             return matched_ahead(message, _bytes_of(events) if size is None else size, match_one, room)
         case Subscribe() | Advertise() | Fetch() | Review() if rights is not None and is_complex(message.filter):
@@ -95,7 +96,7 @@ async def narrowed_ahead(message: Message, rights: Rights) -> Prepared:
 
 
 async def matched_ahead(
-    message: Publish | Forward, size: int, match_one: Callable[[Event], object], room: Room
+    message: Publish | Routed, size: int, match_one: Callable[[Event], object], room: Room
 ) -> Prepared:
     """Precompute the answers that `match_one` will need for each event of a message of `size` bytes.
 

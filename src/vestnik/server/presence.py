@@ -10,8 +10,6 @@ from vestnik.wire.messages import Ping
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
-BEAT = 15.0
-"""Seconds in which everybody has to be heard from."""
 ANSWER_WITHIN = 2.0
 """Seconds in which a neighbour has to be heard from when somebody else comes by its name."""
 
@@ -19,17 +17,19 @@ ANSWER_WITHIN = 2.0
 class Presence:
     """Sends away who is silent for too long, by `refuse`; not those who are `unheard`, because nobody listens to them.
 
-    `beats` is called at every beat.
+    Everybody has to be heard from within `heartbeat` seconds. `beats` is called at every beat.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        heartbeat: float,
         refuse: Callable[[End, str, str], None],
         unheard: Callable[[End], bool],
         beats: Callable[[], None],
     ) -> None:
         self._loop = loop
+        self._heartbeat = heartbeat
         self._refuse = refuse
         self._unheard = unheard
         self._beats = beats
@@ -37,7 +37,7 @@ class Presence:
         self._guests: dict[End, None] = {}
         self._quiet: set[End] = set()  # who was not heard since the last beat
         self._doubted: set[End] = set()  # who was not heard since somebody came by its name
-        self._pulse = loop.call_later(BEAT, self._beat)
+        self._pulse = loop.call_later(heartbeat, self._beat)
 
     @property
     def strangers(self) -> list[End]:
@@ -78,10 +78,10 @@ class Presence:
 
     def _beat(self) -> None:
         """Ask those who were silent whether they are there; who did not answer the last time is not."""
-        self._pulse = self._loop.call_later(BEAT, self._beat)
+        self._pulse = self._loop.call_later(self._heartbeat, self._beat)
         self._beats()
         for end in [end for end in self._quiet if not self._unheard(end)]:
-            self._refuse(end, "silence", f"nothing was heard for {BEAT:g} seconds")
+            self._refuse(end, "silence", f"nothing was heard for {self._heartbeat:g} seconds")
         self._quiet = set(self._guests)
         for end in self._guests:
             end.send(Ping())

@@ -92,23 +92,24 @@ class Broker:
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4)
         router = kind(make_strategy(settings.routing), leases)
-        began = time.time_ns() // 1000
         stored: Iterable[Append] = ()
         if settings.data is not None:
             self._journal = _journal(settings.data, settings)
             for folder, recovery in self._journal.recoveries.items():
                 _tell_recovery(folder, recovery)
             stored = self._journal.stored()
-            began = max(began, self._journal.latest + 1)  # also where the clock was put back
+        memory = MemoryStore(time.time_ns() // 1000)
+        store = self._history or self._journal or memory
         if settings.trace is not None:
             self._trace = TraceFile(settings.trace, settings.name)
             stored = self._trace.complete(stored)
-        core = BrokerCore(settings.name, router, settings.sweep, stored, began, announces=self._history is None)
+        announces = self._history is None
+        core = BrokerCore(settings.name, router, settings.sweep, stored, store.log, announces=announces)
+        memory.look_at(core.recovery.tail)
         for lost in self._journal.unread if self._journal is not None else ():
             fields = {"folder": settings.data, "first": lost.first, "last": lost.last, "reason": lost.reason}
             emit(LOG, logging.WARNING, "journal.unreadable", "stored events cannot be read", **fields)
         takes_clients = settings.role != "router"
-        store = self._history or self._journal or MemoryStore(began)
         self.host = BrokerHost(
             core,
             settings.way_of_routing,
@@ -118,6 +119,7 @@ class Broker:
             stored=store.taken,
             links=self,
             door=door,
+            heartbeat=settings.heartbeat,
         )
         if self._listens:
             try:

@@ -20,6 +20,10 @@ from vestnik.wire.replays import Replay
 ROLES: Final = ("broker", "router")
 DEFAULT_ROUTING: Final = "merging"
 WITH_ADVERTISEMENTS: Final = " with advertisements"
+HEARTBEAT: Final = 15.0
+"""Seconds in which everybody has to be heard from, unless told otherwise."""
+LONGEST_HEARTBEAT: Final = 20.0
+"""Seconds. A client takes a broker for dead that says nothing for twice that time."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -28,7 +32,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """One that cannot be is refused when it is made, with the reason.
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
-    unless renewed; every `sweep` seconds it looks for those that were not. What its clients publish it stores in the
+    unless renewed; every `sweep` seconds it looks for those that were not. A client or neighbour that is silent for two
+    times `heartbeat` seconds is taken for dead, before its entries end. What its clients publish it stores in the
     folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds,
     and in time only the latest by the value of the path `retain_latest_by`; what happens it writes to the file `trace`.
 
@@ -53,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retain_latest_by: str | None = None
     lease: float = 60.0
     sweep: float = 5.0
+    heartbeat: float = HEARTBEAT
     trace: Path | None = None
     http: Address | None = None
     origin: tuple[str, ...] = ()
@@ -90,6 +96,12 @@ class Settings(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting("sweep", f"is longer than 0 seconds, not {self.sweep:g}")
             reason = f"is {self.lease:g} seconds; it has an end, and is longer than sweep, which is {self.sweep:g}"
             raise InvalidSetting("lease", reason)
+        if not 0 < self.heartbeat <= LONGEST_HEARTBEAT:
+            reason = f"is from more than 0 to {LONGEST_HEARTBEAT:g} seconds, not {self.heartbeat:g}"
+            raise InvalidSetting("heartbeat", reason)
+        if self.lease < 2 * self.heartbeat:
+            reason = f"is at least 2 heartbeats, which are {2 * self.heartbeat:g} seconds, not {self.lease:g}"
+            raise InvalidSetting("lease", f"{reason}; set heartbeat to {self.lease / 3:g} or less, or a longer lease")
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""

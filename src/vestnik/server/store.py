@@ -5,26 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+from vestnik.broker.core import TAIL, OwnLog
 from vestnik.broker.effects import Append, Look, Seen
-from vestnik.broker.selection import key_of, recollect
 from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.journal.folders import HELD
-from vestnik.journal.identity import identify
+from vestnik.journal.identity import identify, log_of
 from vestnik.logs import emit
 from vestnik.model import spaces
 from vestnik.model.events import Event
+from vestnik.recovery.selection import key_of
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
+from vestnik.server.logview import read_journal
 from vestnik.threads import Worker
-from vestnik.wire.messages import UNBOUND, Recall, Recalled, Taken
+from vestnik.wire.origins import ReadTerms, Slice, Span
 from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
@@ -32,8 +33,6 @@ LOG: Final = logging.getLogger(__name__)
 
 RETAIN_EVERY: Final = 10.0
 """Seconds between two looks for what is too old to be kept."""
-COMMIT_WITHIN: Final = 1.0
-"""Seconds after which what nobody waits for is made durable."""
 RECENT: Final = 100_000
 """Records in which a broker that begins anew looks for what may be published again."""
 
@@ -49,15 +48,14 @@ class WhenStored(Protocol):
     def __call__(self, what: Append, failure: str, unknown: bool = False, /) -> None: ...
 
 
-Answer: TypeAlias = Callable[[Recalled], None]
-"""Told what is recalled, part by part."""
+Answer: TypeAlias = Callable[[Slice], None]
+"""Given a page."""
 
 
 class JournalStore:
-    """Answers when what it was given is on disk. What nobody waits for is not waited for.
+    """Answers when what it was given is on disk.
 
-    But nothing comes before what its source published earlier, or before its causes. With `latest_by`, a path, of the
-    events with one value there only the latest is kept in time.
+    With `latest_by`, a path, of the events with one value there only the latest is kept in time.
     """
 
     is_durable = True
@@ -68,9 +66,7 @@ class JournalStore:
         self._held = Held(folder.with_name(HELD), fsync=self._journal.settings.fsync)
         self._commit = GroupCommit(Whole(self._journal, self._held))
         self._leaving = GroupCommit(self._held)
-        self._sources: Counter[str] = Counter()  # of which something is on its way to the disk
-        self._waiting: deque[int] = deque()  # the positions before what is
-        self._later: asyncio.TimerHandle | None = None
+        self._lost = list(self._journal.recovery.lost)  # what is missing in the log
         self._tasks: set[asyncio.Task[None]] = set()
         self.unread: list[Lost] = []  # of what was stored last
         self.recoveries = {folder: self._journal.recovery, folder.with_name(HELD): self._held.recovery}
@@ -82,13 +78,14 @@ class JournalStore:
 
     @property
     def position(self) -> int:
-        """All up to here is on disk, and was answered."""
-        return min(self._journal.committed, self._waiting[0] if self._waiting else self._journal.last)
+        """All up to here is on disk."""
+        return self._journal.committed
 
     @property
-    def latest(self) -> int:
-        """The latest time at which something was stored."""
-        return self._journal.latest
+    def log(self) -> OwnLog:
+        """The log with which the broker starts."""
+        journal = self._journal
+        return OwnLog(log_of(self._identity), journal.next, journal.latest, TAIL, is_whole=False)
 
     @property
     def failure(self) -> str:
@@ -110,41 +107,33 @@ class JournalStore:
 
     def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were; what is `lost` is told at the end."""
-        stored = _Stored(self._journal, UNBOUND, self._journal.last)
-        for taken in stored:
+        unread: list[Lost] = []
+        cursor = self._journal.read()
+        for record, _, event in taken_of(cursor, unread):
             self._journal.check_reading()
-            yield taken.time, taken.event
-        lost += map(str, stored.missing())
+            if event.seq is not None:
+                yield record.time, event
+        first = self._journal.first
+        lost += map(str, [*[gap for gap in cursor.lost if gap.last >= first], *unread])
 
     def append(self, what: Append, done: WhenStored) -> None:
-        sources = {event.source for event in what.events}
-        before = sources.union([source for event in what.events for source, _ in event.causes])
+        """Write events at their offsets, and call `done` when they are on disk."""
         released = self._held.released(what.events)
-        waits = bool(what.request or released) or any(source in self._sources for source in before)
-        last = self._journal.last
+        waiting = [event for event in what.events if event.seq is None]
         try:
             self._journal.check()
         except JournalFailed as error:
             done(what, str(error))
             return
-        waiting = [event for event in what.events if event.seq is None]
         try:
             self._held.hold(what)
-            position = self._journal.append(_entries(what))
+            position = self._journal.append(_entries(what), what.first) if what.events else self._journal.last
         except (JournalFailed, TooManyOpenFiles) as error:
             self._held.drop(waiting)
             done(what, str(error), bool(waiting) or (isinstance(error, JournalFailed) and error.is_left))
             return
-        if not waits:
-            done(what, "")
-            self._commit_later()
-            return
-        self._sources.update(sources)
-        self._waiting.append(last)
 
         def committed(failure: BaseException | None) -> None:
-            self._sources -= Counter(sources)
-            self._waiting.popleft()
             if released and failure is None:
                 self._held.drop(released)
                 self._leaving.when_committed(self._held.last, lambda failure: None)
@@ -152,13 +141,9 @@ class JournalStore:
 
         self._commit.when_committed(position, committed)
 
-    def recall(self, what: Recall, answer: Answer) -> None:
-        """Answer with what is on disk, when all that was taken before is."""
-        upto = what.upto or self._journal.last
-        if upto <= self._journal.committed:
-            self._read(what, upto, answer)
-        else:
-            self._commit.when_committed(upto, lambda failure: self._read(what, upto, answer))
+    def read(self, terms: ReadTerms, end: int, answer: Answer) -> None:
+        """Answer with a page of what is on disk below offset `end`."""
+        self._begin(self._answer(terms, end, answer))
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         """Answer with a page of what is on disk by now."""
@@ -172,26 +157,21 @@ class JournalStore:
         except (VestnikError, OSError) as error:
             answer(unseen(what, f"what it has stored cannot be read: {error}"))
 
-    def _read(self, what: Recall, upto: int, answer: Answer) -> None:
-        self._begin(self._answer(what, upto, answer))
-
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, what: Recall, upto: int, answer: Answer) -> None:
+    async def _answer(self, terms: ReadTerms, end: int, answer: Answer) -> None:
         try:
-            found = await self._reading(lambda: self._find(what, upto))
+            page = await self._reading(lambda: read_journal(self._journal, self._lost, terms, end))
         except (TooManyOpenFiles, JournalClosed):
             return
         except (VestnikError, OSError) as error:
-            found = [Recalled(what.number, (), upto, upto, f"what it has stored cannot be read: {error}")]
-        for part in found:
-            answer(part)
-            await asyncio.sleep(0)  # others have their turn
-            if self._is_closing:
-                return
+            reason = f"what the broker has stored cannot be read: {error}"
+            page = Slice(terms.start, (), end, Span(terms.start, end), reason)
+        if not self._is_closing:
+            answer(page)
 
     async def _reading(self, work: Callable[[], Result]) -> Result:
         """Read in a thread. While the process has too many open files it is tried again: nothing is lost by that.
@@ -205,14 +185,6 @@ class JournalStore:
                 if self._is_closing:
                     raise
                 await asyncio.sleep(OPEN_AGAIN_AFTER)
-
-    def _find(self, what: Recall, upto: int) -> list[Recalled]:
-        stored = _Stored(self._journal, what.after, upto)
-        found: list[Recalled] = []
-        for part in recollect(what, stored, upto, stored.lost):
-            self._journal.check_reading()  # what was picked may be much, and is not read any more
-            found.append(part)
-        return found
 
     def _trim(self) -> None:
         """Apply retention to what is stored: it may have been stored by other settings."""
@@ -254,14 +226,6 @@ class JournalStore:
             fields = {"segments": done.segments, "events": done.records, "bytes": done.size}
             emit(LOG, logging.INFO, "retention.compacted", "retention has dropped superseded events", **fields)
 
-    def _commit_later(self) -> None:
-        if self._later is None:
-            self._later = asyncio.get_running_loop().call_later(COMMIT_WITHIN, self._commit_now)
-
-    def _commit_now(self) -> None:
-        self._later = None
-        self._commit.when_committed(self._journal.last, lambda failure: None)
-
     async def close(self, within: float | None = None) -> None:
         """Sync what is not on disk, and let the folder go; TimeoutError if the disk takes longer than `within` seconds.
 
@@ -270,9 +234,8 @@ class JournalStore:
         """
         self._is_closing = True
         self._journal.stop()
-        for timer in (self._later, self._retaining):
-            if timer is not None:
-                timer.cancel()
+        if self._retaining is not None:
+            self._retaining.cancel()
         async with asyncio.timeout(within):
             with suppress(JournalFailed):
                 await self._commit.committed(self._journal.last)
@@ -282,33 +245,6 @@ class JournalStore:
             self._compactor.end()
         self._journal.close()
         self._held.close()
-
-
-class _Stored:
-    """What is stored behind a position and up to another; it is read whenever it is asked for."""
-
-    def __init__(self, journal: Journal, after: int, upto: int) -> None:
-        self._journal = journal
-        self._after = after
-        self._upto = upto
-        self._cursor = journal.read(max(after, 0), upto)
-        self._unread: list[Lost] = []
-
-    def __iter__(self) -> Iterator[Taken]:
-        self._cursor = self._journal.read(max(self._after, 0), self._upto)
-        self._unread.clear()
-        for record, _, event in taken_of(self._cursor, self._unread):
-            self._journal.check_reading()
-            if event.seq is not None:
-                yield Taken(record.position, record.time, event)
-
-    def missing(self) -> list[Lost]:
-        """Return what was not there when it was read; without a position to begin with, not what was dropped."""
-        first = self._journal.first if self._after < 0 else 0
-        return [*[gap for gap in self._cursor.lost if gap.last >= first], *self._unread]
-
-    def lost(self) -> str:
-        return "; ".join(map(str, self.missing()))
 
 
 def taken_of(records: Iterable[Record], unread: list[Lost]) -> Iterator[tuple[Record, str, Event]]:
@@ -332,5 +268,4 @@ def _value(record: Record, path: spaces.Path) -> Hashable:
 
 
 def _entries(what: Append) -> list[Entry]:
-    now = time.time_ns() // 1000
-    return [(TAKEN, now, pack_taken(what.client, event)) for event in what.events]
+    return [(TAKEN, what.time, pack_taken(what.client, packed)) for packed in what.packed]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from msgspec import structs
 
+from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Look, Seen
-from vestnik.broker.selection import recollect
 from vestnik.client.arguments import check_text
 from vestnik.client.connect import default_url
 from vestnik.errors import VestnikError
@@ -23,7 +24,10 @@ from vestnik.model.events import Event
 from vestnik.server.leafing import unseen
 from vestnik.services.embedded import Embedded
 from vestnik.transport.addresses import read_address
-from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.messages import Taken
+from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
+from vestnik.wire.packing import pack
+from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
 
 PLACES: Final = 1 << 32
@@ -39,42 +43,53 @@ class LakeStore:
     def __init__(self, folder: str | PathLike[str]) -> None:
         self._lake = Lake(folder)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._answered: tuple[Recall, list[Taken]] | None = None  # what was found last: its rest is often asked for
+        self._found: tuple[Any, list[Taken]] | None = None  # what was found last: its rest is often asked for
+
+    @property
+    def log(self) -> OwnLog:
+        """The log with which the broker starts: a new one for each life."""
+        return OwnLog(time.time_ns() // 1000, is_whole=False, is_history=True)
 
     def append(self, what: Append, done: Callable[[Append, str], None]) -> None:
         done(what, "a history takes no publications")
 
-    def recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
-        """The past is answered, of the version that is the latest when it is asked for first."""
-        task = asyncio.ensure_future(self._recall(what, answer))
+    def read(self, terms: ReadTerms, end: int, answer: Callable[[Slice], None]) -> None:
+        """Answer with a page of the version that is the latest when it is asked for first."""
+        task = asyncio.ensure_future(self._read(terms, answer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _recall(self, what: Recall, answer: Callable[[Recalled], None]) -> None:
+    async def _read(self, terms: ReadTerms, answer: Callable[[Slice], None]) -> None:
         try:
-            found = await asyncio.to_thread(self._find, what)
+            page = await asyncio.to_thread(self._page, terms)
         except (VestnikError, OSError) as error:
-            found = [Recalled(what.number, (), what.upto, what.upto, f"the lake cannot be read: {error}")]
-        for part in found:
-            answer(part)
+            page = Slice(terms.start, (), terms.start, Span(0, 1), f"the lake cannot be read: {error}")
+        answer(page)
 
-    def _find(self, what: Recall) -> list[Recalled]:
-        if what.after >= 0 and what.upto == 0:
-            return [Recalled(what.number, (), what.after, what.after)]
-        version = self._lake.version(what.upto // PLACES) if what.upto else self._lake.latest()
-        stored = self._all(what, version)
-        upto = version.version * PLACES + len(stored)
-        return list(recollect(what, [taken for taken in stored if taken.position > what.after], upto))
+    def _page(self, terms: ReadTerms) -> Slice:
+        is_rest = PLACES <= terms.start < ENDLESS
+        version = self._lake.version(terms.start // PLACES) if is_rest else self._lake.latest()
+        base = version.version * PLACES
+        if terms.pick is not None:
+            picked = replayed(self._lake, terms.filters, structs.replace(terms.pick, most=None), version)
+            picked = picked[-(terms.pick.bound or len(picked)) :]
+            return Slice(base, _events(picked), base, None, "", _times(picked))
+        found = self._all(terms, version)
+        first = max(0, terms.start - base - 1) if is_rest else 0
+        part: tuple[Taken, ...] = next(pages(found[first : first + terms.limit], lambda one: one.event), ())
+        upto = base + 1 + first + len(part)
+        offsets = tuple(range(base + 1 + first, upto))
+        return Slice(
+            terms.start, _events(part), upto, None, "", _times(part), sum(len(pack(one.event)) for one in part), offsets
+        )
 
-    def _all(self, what: Recall, version: Manifest) -> list[Taken]:
-        """What is wanted of a version, at the positions that it has there."""
-        first = structs.replace(what, number=version.version, after=-1, upto=0)
-        if self._answered is None or self._answered[0] != first:
-            every = structs.replace(what.replay, most=None)  # how many are left out is said
-            found = replayed(self._lake, what.filters, every, version)
-            base = version.version * PLACES
-            self._answered = first, [Taken(base + n, one.time, one.event) for n, one in enumerate(found, start=1)]
-        return self._answered[1]
+    def _all(self, terms: ReadTerms, version: Manifest) -> list[Taken]:
+        """Return what is wanted of a version, in order."""
+        key = version.version, terms.filters, terms.since
+        if self._found is None or self._found[0] != key:
+            replay = Replay(all=True) if terms.since is None else Replay(since=terms.since)
+            self._found = key, list(replayed(self._lake, terms.filters, replay, version))
+        return self._found[1]
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:
         answer(unseen(what, "a history has no journal; ask the brokers that took the events"))
@@ -86,6 +101,14 @@ class LakeStore:
 
     async def close(self) -> None:
         await asyncio.gather(*self._tasks)
+
+
+def _events(taken: Sequence[Taken]) -> tuple[Event, ...]:
+    return tuple([one.event for one in taken])
+
+
+def _times(taken: Sequence[Taken]) -> tuple[int, ...]:
+    return tuple([one.time for one in taken])
 
 
 class LakeHistory:

@@ -156,6 +156,9 @@ class _Teller:
         delivered = self._delivered(home)
         if delivered is not None:
             return delivered
+        waits = self._in_log(home)
+        if waits is not None:
+            return waits
         at = self._when(home, origin)
         if home.passages and home.passages[-1]["fate"] == "dropped":
             return Verdict("expired", f"it had expired when it came to {home.broker}, at {clock(at)}")
@@ -203,18 +206,33 @@ class _Teller:
             return Verdict("delivered", said)
         assert home.client is not None
         waiting = [one for one in home.client["subscriptions"] if one["number"] is not None]
-        if not waiting:
-            return None
-        given = numbers([[one["name"], one["number"]] for one in waiting])
+        if waiting:
+            given = numbers([[one["name"], one["number"]] for one in waiting])
+            said = f"it is {given}, which {home.broker} has sent, and sends again when {self._client} asks for it"
+            return Verdict("delivered", said)
+        return None
+
+    def _in_log(self, home: View) -> Verdict | None:
+        """Whether a subscription that catches up has not come to the event yet."""
+        assert home.client is not None
+        seqs = [one["seq"] for view in self._views.values() for one in view.sightings if one["seq"] is not None]
+        for one in home.client["subscriptions"] if seqs else ():
+            lags = one["matches"] and one["state"] in ("FETCHING", "UNREACHABLE")
+            if lags and one["cursor"] <= seqs[-1]:
+                return Verdict("kept", f"it waits in the log {one['log']}: {self._lag(home, one)}")
+        return None
+
+    def _lag(self, home: View, one: Mapping[str, Any]) -> str:
+        """Why a subscription has not come further in a log."""
+        assert home.client is not None
+        read = f"{subscription(one)} has come to offset {one['cursor']:,}"
         if not home.client["connected"]:
-            return Verdict("kept", f"it is {given}, and kept at {home.broker} until {self._client} comes back")
+            return f"{read}, and goes on when {self._client} comes back to {home.broker}"
         if home.client["full"]:
-            return Verdict(
-                "kept", f"it is {given}, and kept at {home.broker}: {self._client} does not take what it is sent"
-            )
-        return Verdict(
-            "delivered", f"it is {given}, which {home.broker} has sent or sends when {self._client} asks for it"
-        )
+            return f"{read}, and goes on when {self._client} takes what it was sent"
+        if one["state"] == "UNREACHABLE":
+            return f"{read}, and goes on when {home.broker} can reach that log"
+        return f"{read}, and reads on as {self._client} takes what it was sent"
 
     def _unwanted(self, home: View, at: float | None) -> Verdict | None:
         """Why no subscription of the client was there for it, if none was."""
@@ -255,16 +273,17 @@ class _Teller:
         return Verdict("not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}")
 
     def _lost(self, home: View, at: float | None) -> Verdict:
-        """It was wanted and here, and is not kept any more."""
+        """It was wanted and here, and is not in flight any more."""
         assert home.client is not None
         one = next(one for one in home.client["subscriptions"] if one["matches"])
         if one["number"] is None and one["last"] == 0:
             return Verdict("pending", f"{subscription(one)} matches, and is just being replayed to")
-        kept = "nothing" if one["first_kept"] is None else f"{one['first_kept']} and later"
-        away = [what for when, what in home.client["happenings"] if at is not None and when <= at]
-        why = f"{self._client} {away[-1]} before" if away and away[-1] != "connected" else "it was not sent"
-        said = f"{subscription(one)} matched it, but {why}, and of what was kept for it only {kept} is left"
-        return Verdict("lost", f"{said}: the client is told of a gap")
+        if one["cursor"] is not None:
+            said = f"{subscription(one)} matched it, and has passed it: it has come to offset {one['cursor']:,}"
+            return Verdict("delivered", f"{said} of {one['log']}, and the client has taken it")
+        return Verdict(
+            "lost", f"{subscription(one)} matched it, and the log has it no more: the client is told of a gap"
+        )
 
 
 def _begun(view: View) -> str:

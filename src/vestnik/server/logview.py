@@ -1,0 +1,80 @@
+"""The log of a broker, read from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vestnik.journal import Journal, Lost
+from vestnik.recovery.pages import LogEntry, LogView, read_page
+from vestnik.wire.origins import ReadTerms, Slice, Span
+from vestnik.wire.packing import TAKEN, UNREADABLE, has_seq, split_taken
+
+
+class HoleFound(Exception):
+    """Something that should be in the journal cannot be read: the page has to be read again, and end before it."""
+
+
+class JournalView(LogView):
+    """What can be read of a journal. What was found to be missing in it is in `lost`, which readers share."""
+
+    def __init__(self, journal: Journal, lost: list[Lost]) -> None:
+        self._journal = journal
+        self._lost = lost
+
+    @property
+    def begin(self) -> int:
+        return 1
+
+    @property
+    def start(self) -> int:
+        return self._journal.first
+
+    @property
+    def holes(self) -> list[Span]:
+        return sorted([Span(lost.first, lost.last + 1) for lost in self._lost])
+
+    def entries(self, span: Span) -> Iterator[LogEntry]:
+        cursor = self._journal.read(max(0, span.first - 1), span.end - 1)
+        for record in cursor:
+            self._journal.check_reading()
+            self._look(cursor.lost, span)
+            if record.kind == TAKEN:
+                try:
+                    _, packed = split_taken(record.payload)
+                    if not has_seq(packed):
+                        continue
+                except UNREADABLE as error:
+                    lost = Lost(record.position, record.position, f"it holds no event: {error}")
+                    self._look([lost], span)
+                    continue
+                yield LogEntry(record.position, record.time, bytes(packed))
+        self._look(cursor.lost, span)
+
+    def _look(self, found: list[Lost], span: Span) -> None:
+        """Raise HoleFound if something is missing that was not known."""
+        new = [lost for lost in found if lost.last >= self._journal.first and not self._is_known(lost)]
+        if new:
+            self._lost += new
+            raise HoleFound
+
+    def _is_known(self, lost: Lost) -> bool:
+        return any(known.first <= lost.first and lost.last <= known.last for known in self._lost)
+
+    def offset_since(self, time: int) -> int:
+        place = self._journal.position_at(time)
+        if place > self._journal.first:
+            return place
+        return self._journal.first if self._journal.first == 1 else 0
+
+    def why(self, gap: Span) -> str:
+        found = [str(lost) for lost in self._lost if lost.first < gap.end and lost.last >= gap.first]
+        return "; ".join(dict.fromkeys(found)) or "retention has dropped them"
+
+
+def read_journal(journal: Journal, lost: list[Lost], terms: ReadTerms, end: int) -> Slice:
+    """Read a page of what is below offset `end`."""
+    while True:
+        try:
+            return read_page(JournalView(journal, lost), terms, end)
+        except HoleFound:
+            continue
