@@ -17,7 +17,7 @@ from typing import TypeVar
 from benchmarks.report import Report, Row, cpu_seconds, run
 from benchmarks.routing_scale import entries
 from vestnik import Event, Filter
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
@@ -26,12 +26,13 @@ from vestnik.sim.network import Network
 from vestnik.sim.topologies import Topology, paper
 from vestnik.sim.workloads import Stock
 from vestnik.trace.records import AnyRecord, Notified
-from vestnik.wire.messages import AdminS, Forward, NodeId, Publish, Subscribe
+from vestnik.wire.messages import AdminS, NodeId, Publish, Subscribe, Took
+from vestnik.wire.origins import FetchPage, Frontiers, OriginHere, PageRead, Routed
 
 T = TypeVar("T")
 
 SUBSCRIPTIONS = 10
-HANDLED = AdminS, Forward, Subscribe, Publish
+HANDLED = AdminS, Routed, OriginHere, Frontiers, FetchPage, PageRead, Subscribe, Publish, Took
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ def _agree(case: str, trace: list[AnyRecord], published: list[Event], wanted: li
 
 
 def _network(topology: Topology, strategy: str, trace: list[AnyRecord]) -> Network:
-    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
-        return BrokerCore(name, Router(make_strategy(strategy, parent=topology.parents[name])))
+    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+        return BrokerCore(name, Router(make_strategy(strategy, parent=topology.parents[name])), log=log)
 
     return Network(topology, core, lambda name: Session(name, lambda low, high: low), record=trace.append)
 

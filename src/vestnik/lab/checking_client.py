@@ -8,7 +8,7 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append, Effect, Send
 from vestnik.lab.checking import TABLE_1, Step, walk
 from vestnik.lab.losses import RARE, STEADY, Weather
@@ -29,7 +29,8 @@ from vestnik.wire.messages import Message, NodeId, Notify
 
 BROKER = "b0"
 AT_ONCE = Constant(0.0)
-KEPT = 100_000
+WINDOW = 100_000
+"""Notifications in flight: more than the broker sheds between two questions."""
 
 
 class Shedding:
@@ -76,8 +77,8 @@ def observe(strategy: Checking, published: Sequence[float], seconds: float, rng:
             case Notified(at=at, event=event):
                 handed.append((at, event.id))
 
-    def broker(name: NodeId, stored: Sequence[Append]) -> Shedding:
-        core = BrokerCore(name, Routing("simple").router(None), FOREVER, stored)
+    def broker(name: NodeId, stored: Sequence[Append], log: OwnLog) -> Shedding:
+        core = BrokerCore(name, Routing("simple").router(None), FOREVER, stored, log)
         brokers.append(Shedding(core, lambda: rng.random() < shed))
         return brokers[-1]
 
@@ -93,7 +94,7 @@ def observe(strategy: Checking, published: Sequence[float], seconds: float, rng:
     )
     for client in ("producer", "consumer"):
         network.attach(client, BROKER)
-    network.subscribe("consumer", "all", Filter.all(), keep=KEPT, checking=strategy)
+    network.subscribe("consumer", "all", Filter.all(), window=WINDOW, checking=strategy)
     for number, at in enumerate(published):
         network.run(at)
         network.publish("producer", Event("change", {}, source="producer", id=str(number)))

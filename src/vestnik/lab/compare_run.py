@@ -13,7 +13,8 @@ from vestnik.lab.meter import Meter
 from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.plays import Play, Size, play
 from vestnik.lab.statistics import quantile
-from vestnik.wire.messages import AdminA, AdminS, Advertise, Forward, Notify, Publish, Subscribe, Unsubscribe
+from vestnik.wire.messages import AdminA, AdminS, Advertise, Notify, Publish, Subscribe, Unsubscribe
+from vestnik.wire.origins import Routed
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -81,14 +82,14 @@ def measure(task: Task) -> Compared:
         advertisement_messages=sent[AdminA],
         events_sent=events_sent,
         subscription_bytes=size_of[AdminS],
-        event_bytes=size_of[Forward],
+        event_bytes=size_of[Routed],
         notifications=overlay.notified[Notify],
         local_entries=entries.local,
         advertisement_entries=entries.advertised,
         complexity=mean(complexities) if complexities else None,
         withdrawn=withdrawn,
         useless_per_link=(events_sent - drawn.useful) / len(drawn.topology.edges),
-        messages_per_publication=sent[Forward] / size.publications,
+        messages_per_publication=sent[Routed] / size.publications,
         messages_per_change=_messages_per_change(overlay, drawn),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
 from vestnik.lab.overlay import Routing
 from vestnik.lab.plays import SEED, Play
@@ -54,8 +54,8 @@ def _network(play: Play, routing: Routing) -> Network:
     """A network in which all have said what they offer and want, and that has settled."""
     parents = play.topology.parents
 
-    def broker(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
-        return BrokerCore(name, routing.router(parents[name]), FOREVER, stored)
+    def broker(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+        return BrokerCore(name, routing.router(parents[name]), FOREVER, stored, log)
 
     def session(name: NodeId) -> Session:
         return Session(name, Random(f"{SEED} {name}").uniform, FOREVER)

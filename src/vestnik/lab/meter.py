@@ -15,7 +15,8 @@ from msgspec import Raw, json, msgpack
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.messages import AdminA, AdminS, Forward, Interest, Message
+from vestnik.wire.messages import AdminA, AdminS, Interest, Message
+from vestnik.wire.origins import Routed
 
 
 class Meter:
@@ -34,14 +35,14 @@ class Meter:
 
 
 def size(message: Message) -> int:
-    """How many bytes a message between brokers has."""
+    """Return how many bytes a message between brokers has."""
     return len(msgpack.encode([type(message).__name__, *_fields(message)]))
 
 
 def _fields(message: Message) -> list[Any]:
     match message:
-        case Forward(events):
-            return [[_event(event) for event in events]]
+        case Routed(origin, events):
+            return [origin, [_event(event) for event in events]]
         case AdminS(add, remove) | AdminA(add, remove):
             return [_interests(add), _interests(remove)]
     raise TypeError(f"brokers here do not send {type(message).__name__}")

@@ -7,32 +7,41 @@ what was stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from itertools import islice
+from typing import Final, NamedTuple, Protocol
 
+from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import (
+    CYCLE,
     Append,
     Appended,
     Effect,
+    LogRead,
     NotAppended,
     Note,
     Part,
-    Past,
-    Read,
+    ReadLog,
     Send,
     Tick,
     Wake,
 )
-from vestnik.broker.selection import recollect
 from vestnik.model.events import Event
-from vestnik.model.times import MICROS
+from vestnik.recovery.pages import LogEntry, LogView, read_page
 from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
 from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
 from vestnik.trace import records
 from vestnik.trace.records import Acknowledged, AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
-from vestnik.wire.messages import Addressed, Answer, Forward, Message, NodeId, Notify, Publish, Recall, Recalled, Taken
+from vestnik.wire.messages import Accepted, Announce, Answer, Message, NodeId, Notify, Publish, Refused, Unknown
+from vestnik.wire.origins import PageRead, ReadTerms, Routed, Slice, Span
+
+TAIL: Final = 16 * 1024
+"""Bytes of events that a broker keeps in memory: little, so that readers read disks, too."""
+EVERYTHING: Final = 1 << 62
+"""A number beyond all that an application was given."""
 
 
 class Core(Protocol):
@@ -42,35 +51,65 @@ class Core(Protocol):
 
 
 class Entry(NamedTuple):
-    """An event that is stored, when, and who published it."""
+    """An event that is stored at its offset, when it was accepted, and who published it."""
 
-    time: float
+    offset: int
+    time: int
     client: NodeId
     event: Event
+    packed: bytes
 
 
-class Disk:
-    """What a broker has stored, in order: the position of an entry is its number, from 1. It outlives crashes.
-
-    While it `fails`, nothing can be stored.
-    """
+class Disk(LogView):
+    """What a broker has stored, in order of offset. It outlives crashes. While it `fails`, nothing can be stored."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries_stored: list[Entry] = []
+        self.next = 1  # no offset before it is given again
         self.fails = False
 
     @property
-    def position(self) -> int:
-        return len(self.entries)
+    def begin(self) -> int:
+        return 1
+
+    @property
+    def start(self) -> int:
+        return 1
+
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        return ()
+
+    @property
+    def log(self) -> OwnLog:
+        """The log with which the next life of its broker starts."""
+        latest = self.entries_stored[-1].time if self.entries_stored else 0
+        return OwnLog(next=self.next, latest=latest, room=TAIL, is_whole=False)
 
     def stored(self) -> Iterator[Append]:
-        return (Append(client, (event,)) for _, client, event in self.entries)
+        return (Append(entry.client, (entry.event,)) for entry in self.entries_stored)
 
-    def recall(self, what: Recall) -> Iterator[Recalled]:
-        after, upto = max(what.after, 0), what.upto or self.position
-        entries = enumerate(self.entries[after:upto], start=after + 1)
-        taken = [Taken(at, int(entry.time * MICROS), entry.event) for at, entry in entries if entry.event.seq]
-        return recollect(what, taken, upto)
+    def append(self, what: Append) -> None:
+        for offset, (event, packed) in enumerate(zip(what.events, what.packed, strict=True), what.first):
+            self.entries_stored.append(Entry(offset, what.time, what.client, event, packed))
+
+    def entries(self, span: Span) -> Iterator[LogEntry]:
+        first = bisect_left(self.entries_stored, span.first, key=lambda entry: entry.offset)
+        for entry in islice(self.entries_stored, first, None):
+            if entry.offset >= span.end:
+                return
+            if entry.event.seq is not None:
+                yield LogEntry(entry.offset, entry.time, entry.packed)
+
+    def offset_since(self, time: int) -> int:
+        place = bisect_left(self.entries_stored, time, key=lambda entry: entry.time)
+        return self.entries_stored[place - 1].offset + 1 if place else 1
+
+    def why(self, gap: Span) -> str:
+        return "it was dropped"
+
+    def read(self, terms: ReadTerms, end: int) -> Slice:
+        return read_page(self, terms, end)
 
 
 class World:
@@ -99,12 +138,12 @@ class World:
 
 def events_in(message: Message) -> list[Event]:
     match message:
-        case Forward(events) | Publish(events):
+        case Routed(_, events) | Publish(events) | Announce(events):
             return list(events)
         case Notify(deliveries) | Answer(kept=deliveries):
             return [delivery.event for delivery in deliveries if delivery.event is not None]
-        case Addressed(body=Recalled(taken=taken)):
-            return [one.event for one in taken]
+        case PageRead(page=page):
+            return list(page.events)
     return []
 
 
@@ -138,7 +177,10 @@ class Host(ABC):
 
 
 class BrokerHost(Host):
-    """`channels` lead to its neighbours and its clients; storing takes `disk_delay()` seconds; `part` ends a link."""
+    """`channels` lead to its neighbours and its clients; storing takes `disk_delay()` seconds; `part` ends a link.
+
+    Its last argument is whether to make the link again.
+    """
 
     def __init__(
         self,
@@ -147,7 +189,7 @@ class BrokerHost(Host):
         core: Core,
         disk: Disk,
         disk_delay: Callable[[], float],
-        part: Callable[[NodeId, NodeId], None],
+        part: Callable[[NodeId, NodeId, bool], None],
     ) -> None:
         super().__init__(name, world)
         self.core = core
@@ -178,27 +220,27 @@ class BrokerHost(Host):
             channel.send(going)
 
     def wake(self) -> None:
-        self.take(Tick(self.disk.position), self.name)
+        self.take(Tick(), self.name)
 
     def _perform(self, effect: Effect) -> None:
         world, now = self._world, self._kernel.now
         match effect:
             case Append():
+                self.disk.next = max(self.disk.next, effect.end)
                 self._disk_free_at = max(self._disk_free_at, now + self._disk_delay())
                 self._kernel.at(self._disk_free_at, self._stored, effect)
-            case Read():
+            case ReadLog():
                 self._kernel.at(now + self._disk_delay(), self._read, effect)
             case Wake(at):
                 self._wake_at(at)
-            case Part(neighbour):
-                self._part(self.name, neighbour)
+            case Part(neighbour, code=code):
+                self._part(self.name, neighbour, code != CYCLE)
             case Note(event, _, reason):
                 world.record(Dropped(now, self.name, event, reason))
 
-    def _read(self, what: Read) -> None:
+    def _read(self, what: ReadLog) -> None:
         if self.is_up:
-            for found in self.disk.recall(what.recall):
-                self.take(Past(what, found), self.name)
+            self.take(LogRead(what.number, self.disk.read(what.terms, what.end)), self.name)
 
     def _stored(self, what: Append) -> None:
         """What is stored is published, if it need not wait for its time."""
@@ -208,23 +250,41 @@ class BrokerHost(Host):
         if self.disk.fails:
             self.take(NotAppended(what, "the disk has failed"), self.name)
             return
+        self.disk.append(what)
         for event in what.events:
-            self.disk.entries.append(Entry(now, what.client, event))
             if event.seq is not None:
                 self._world.record(Published(now, what.client, event))
         self.take(Appended(what), self.name)
 
 
 class ClientHost(Host):
-    """A client, with the way to its broker while it is connected."""
+    """A client, with the way to its broker while it is connected. While it is paused, it takes nothing."""
 
     def __init__(self, name: NodeId, world: World, session: Session) -> None:
         super().__init__(name, world)
         self.session = session
         self.channel: Channel | None = None
+        self.is_paused = False
+        self._untaken: list[tuple[Message, Channel | None]] = []
 
     def take(self, message: Message, sender: NodeId) -> None:
+        if self.is_paused:
+            self._untaken.append((message, self.channel))
+        else:
+            self._hear(message)
+
+    def unpause(self) -> None:
+        """Take what has come over the connection that there is."""
+        self.is_paused = False
+        untaken, self._untaken = self._untaken, []
+        for message, channel in untaken:
+            if channel is self.channel:
+                self._hear(message)
+
+    def _hear(self, message: Message) -> None:
         self.perform(self.session.handle(message, self._kernel.now))
+        if isinstance(message, Notify | Answer | Accepted | Unknown | Refused):  # which may hand something over
+            self.perform(self.session.took(dict.fromkeys(self.session.subscribed, EVERYTHING)))
 
     def wake(self) -> None:
         if self.channel is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias
 
+from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Drained, Full, Gone, LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -35,10 +36,12 @@ from vestnik.trace.records import (
 from vestnik.wire.messages import NodeId
 from vestnik.wire.replays import Replay
 
-MakeCore: TypeAlias = Callable[[NodeId, Sequence[Append]], Core]
-"""A broker by its name, with what it stored in earlier lives."""
+MakeCore: TypeAlias = Callable[[NodeId, Sequence[Append], OwnLog], Core]
+"""Makes a broker by its name, with what it stored in earlier lives, and its log."""
 MakeSession: TypeAlias = Callable[[NodeId], Session]
 
+LINKED_AGAIN = 0.1
+"""Seconds after which brokers that have ended a link make it again."""
 PERFECT = Link()
 QUICK = Constant(0.001)
 
@@ -153,7 +156,7 @@ class Network:
         wanted: Filter,
         *,
         lease: float = FOREVER,
-        keep: int = 0,
+        window: int = 1000,
         checking: Checking | None = None,
         replay: Replay | None = None,
     ) -> None:
@@ -162,7 +165,7 @@ class Network:
             self.world.record(Subscribed(self.now, client, name, wanted, replay))
         host = self.clients[client]
         session, now = host.session, self.now
-        host.perform(session.subscribe(name, wanted, now, lease=lease, keep=keep, checking=checking, replay=replay))
+        host.perform(session.subscribe(name, wanted, now, lease=lease, window=window, checking=checking, replay=replay))
 
     def unsubscribe(self, client: NodeId, name: str) -> None:
         del self.wanted[client, name]
@@ -242,19 +245,15 @@ class Network:
 
     def pause(self, client: NodeId) -> None:
         """A client takes nothing of its subscriptions for now."""
-        host = self.clients[client]
-        for name in self._names(client):
-            host.session.pause(name)
+        self.clients[client].is_paused = True
         self._paused.add(client)
         self.world.record(Stalled(self.now, client, self.homes[client]))
 
     def unpause(self, client: NodeId) -> None:
         """It takes them again."""
-        host = self.clients[client]
         self._paused.discard(client)
         self.world.record(Resumed(self.now, client, self.homes[client]))
-        for name in self._names(client):
-            host.perform(host.session.unpause(name, self.now))
+        self.clients[client].unpause()
 
     def fill(self, client: NodeId) -> None:
         """A client does not read what its broker sends, as long as they stay connected."""
@@ -276,19 +275,16 @@ class Network:
 
     # --- inside ---
 
-    def _names(self, client: NodeId) -> list[str]:
-        return [name for owner, name in self.wanted if owner == client]
-
     def _start(self, broker: NodeId) -> None:
         disk = self._disks[broker]
-        core = self._make_core(broker, tuple(disk.stored()))
-        host = self.brokers[broker] = BrokerHost(broker, self.world, core, disk, self._disk_delay, self._part)
+        core = self._make_core(broker, tuple(disk.stored()), disk.log)
+        host = self.brokers[broker] = BrokerHost(broker, self.world, core, disk, self._disk_delay, self._end_link)
         host.wake()
 
     def _join(self, one: NodeId, other: NodeId) -> None:
         """Make a link where both ends are up and it is not cut."""
         first, second = self.brokers.get(one), self.brokers.get(other)
-        if first is None or second is None or frozenset((one, other)) in self._cuts:
+        if first is None or second is None or other in first.channels or frozenset((one, other)) in self._cuts:
             return
         first.channels[other] = self._channel(self._link, first, second)
         second.channels[one] = self._channel(self._link, second, first)
@@ -307,6 +303,15 @@ class Network:
         for host, neighbour in ((first, other), (second, one)):
             if host.is_up:
                 host.take(LinkDown(neighbour), host.name)
+
+    def _end_link(self, one: NodeId, other: NodeId, is_made_again: bool) -> None:
+        """Unmake a link that a broker does not want, or does not trust any more: then make it again soon."""
+        self._part(one, other)
+        if is_made_again:
+            self.kernel.at(self.now + LINKED_AGAIN, self._join_both, (one, other))
+
+    def _join_both(self, ends: tuple[NodeId, NodeId]) -> None:
+        self._join(*ends)
 
     def _channel(self, link: Link, sender: Host, receiver: Host) -> Channel:
         names = sender.name, receiver.name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from random import Random
 
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
 from vestnik.model.times import FOREVER
 from vestnik.routing.propagation import Leases
@@ -31,9 +31,9 @@ def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
     if leases is not None:
         times = Leases(leases.length, timing_of(leases, scenario, topology).slack)
 
-    def make(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
+    def make(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
         strategy = make_strategy(routing.strategy, parent=topology.parents[name], tolerance=routing.tolerance)
-        return BrokerCore(name, kind(strategy, times), sweep, stored)
+        return BrokerCore(name, kind(strategy, times), sweep, stored, log, skew=0.0)
 
     return make
 

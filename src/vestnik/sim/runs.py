@@ -181,7 +181,7 @@ class Run:
         clients, wanted = self.scenario.clients, next(self._interests[client])
         past = past or clients.replay
         replay = None if past is None else past.replay()
-        terms: dict[str, Any] = {"lease": self._lease, "keep": clients.keep, "checking": clients.checking}
+        terms: dict[str, Any] = {"lease": self._lease, "window": clients.window, "checking": clients.checking}
         self.network.subscribe(client, name, wanted, **terms, replay=replay)
 
     def _change(self, rng: Random) -> None:

@@ -71,7 +71,7 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     churn: float = 0.0
     probes: int = 0
     special: float = 0.0
-    keep: int = 1000
+    window: int = 1000
     checking: AnyChecking | None = None
     batch: int = 1
     replay: Past | None = None
@@ -138,13 +138,14 @@ def _check(scenario: Scenario) -> None:
         ("clients.churn", clients.churn, FOREVER),
         ("clients.probes", clients.probes, FOREVER),
         ("clients.special", clients.special, 1.0),
-        ("clients.keep", clients.keep, MOST_KEPT),
         ("clients.newcomers", clients.newcomers, FOREVER),
         ("routing.tolerance", scenario.routing.tolerance, FOREVER),
     ):
         if not 0 <= value <= most or value == FOREVER:
             bound = "a finite number" if most == FOREVER else f"{most:,}"
             raise InvalidScenario(f"must be from 0 to {bound}, not {value}", path)
+    if not 1 <= clients.window <= MOST_KEPT:
+        raise InvalidScenario(f"must be from 1 to {MOST_KEPT:,}, not {clients.window}", "clients.window")
     if clients.batch < 1:
         raise InvalidScenario(f"a batch is of 1 event or more, not of {clients.batch}", "clients.batch")
     make_strategy(scenario.routing.strategy, tolerance=scenario.routing.tolerance)

@@ -63,6 +63,7 @@ def soak(seed: int, check: Check) -> Outcome:
         pass
     takes_long = scenario.access.loss or scenario.clients.batch >= max(BATCHES)
     takes_long = takes_long or any(isinstance(fault, SLOW) for fault in scenario.faults)
+    takes_long = takes_long or scenario.clients.window < 10 * scenario.clients.batch  # the rest is read from logs
     settling = None if takes_long else run.propagation
     lossy = scenario.links.loss or (scenario.access.loss and scenario.clients.checking is None)
     stored = not (scenario.links.loss or scenario.access.loss) and scenario.links.fifo
@@ -98,7 +99,7 @@ def random_scenario(seed: int) -> Scenario:
             churn=0.0 if lasts else rng.choice([0.0, rng.uniform(0, 2)]),
             probes=5,
             special=rng.choice([0.0, 0.3]),
-            keep=max(rng.choice([1000, 1000, 10]), 10_000 * bool(loss[1])),
+            window=max(rng.choice([1000, 1000, 10]), batch // 4),
             checking=rng.choice(checking),
             batch=batch,
             replay=rng.choice([None, None, Past(all=True), Past(last=rng.randint(1, 30))]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vestnik.model.events import Event
-from vestnik.trace.records import Attached, Dropped, Notified, Published, Stalled
+from vestnik.trace.records import Attached, Dropped, Notified, Published
 from vestnik.verify.connections import Connections
 from vestnik.verify.histories import History, Key, key_of
 from vestnik.verify.order import begun
@@ -25,13 +25,11 @@ class Ahead(NamedTuple):
 
 
 def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
-    """No client is notified of an event before one of its causes, if of both.
+    """No subscription gets an event before one of its causes, if it gets both.
 
     What an event names as a cause is one where its publisher knew of it: had published it, or been notified of it.
-    What was lost on its way to a client is asked for again, and may come late for another subscription. What is
-    replayed to a subscription stands alone: it is older than the subscription. So does each subscription of a client
-    that did not take its notifications, and asks for what it missed of each. An effect is not held back for a cause
-    that was published elsewhere, and whose broker is out of reach.
+    Subscriptions of a client do not wait for each other, so each is judged by itself. An effect is not held back for a
+    cause that was published elsewhere, and whose broker is out of reach.
     """
     connections = Connections(history)
     lost: set[Key] = set()
@@ -49,7 +47,6 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
 
 def _overtaken(history: History) -> Iterator[tuple[Dropped, None] | tuple[Notified, Ahead | None]]:
     """What was dropped, and where a client is notified of a cause, which effect of it came before."""
-    stalled = {record.client for record in history.records if isinstance(record, Stalled)}
     asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
     homes: dict[NodeId, NodeId] = {}
     known: set[tuple[NodeId, Key]] = set()
@@ -67,7 +64,7 @@ def _overtaken(history: History) -> Iterator[tuple[Dropped, None] | tuple[Notifi
             case Notified(client=client, event=event):
                 key = key_of(event)
                 published, causes = effects.get(key, (number, []))
-                for subscriber in _subscribers(history, number, record, alone=client in stalled):
+                for subscriber in _subscribers(history, number, record):
                     yield record, ahead.pop((client, subscriber, key), None)
                     for cause in causes:
                         if (client, subscriber, cause) not in handed:
@@ -84,7 +81,6 @@ def _is_out_of_reach(connections: Connections, cause: Event, ahead: Ahead) -> bo
     return origin != other and connections.were_apart(origin, ahead.home, ahead.published, ahead.handed)
 
 
-def _subscribers(history: History, number: int, record: Notified, *, alone: bool) -> set[int]:
-    """Where the subscriptions that stand alone began, of those that an event is handed to; -1 for all others."""
-    starts = {begun(history, record.client, name, number)[0] for name, _ in record.numbers}
-    return starts if alone or record.replayed else {-1}
+def _subscribers(history: History, number: int, record: Notified) -> set[int]:
+    """Return where the subscriptions began that an event is handed to."""
+    return {begun(history, record.client, name, number)[0] for name, _ in record.numbers}

@@ -7,6 +7,8 @@ have one for the event of which all brokers knew, since it last came to a broker
 by which all has settled with all brokers up and all links there; what was cut off, crashed or moved in between is no
 excuse. That it comes once and in the order of its stream, other rules demand.
 
+An event that its publisher published at two brokers is one event: it is to be handed over once.
+
 Excused is what has expired by then, a subscription that has ended or changed, a client that is not there, and as many
 as the client was told are lost. That an unknown number may be missing excuses what was accepted before, but it may be
 told only of a subscription that not all brokers have known yet.
@@ -28,7 +30,7 @@ from vestnik.model.events import Event
 from vestnik.model.times import MICROS
 from vestnik.trace.records import Acknowledged, Dropped, Lost, Missing, Notified, Published
 from vestnik.verify.connections import Connections
-from vestnik.verify.histories import History, Span
+from vestnik.verify.histories import History, Span, key_of
 from vestnik.verify.publications import offered, wanted
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
@@ -80,14 +82,13 @@ def unmet(history: History, since: float = ALWAYS, *, advertisements: bool = Fal
     end = connections.end()
     if end is None:
         return []
-    claims = {
-        (claim.span.client, claim.span.name, *_place(history, claim)): claim
-        for claim in _claims(history, connections, end, since, advertisements)
-    }
+    claims: dict[tuple[str, ...], Claim] = {}
+    for claim in _claims(history, connections, end, since, advertisements):
+        claims.setdefault((claim.span.client, claim.span.name, *key_of(_published(history, claim).event)), claim)
     for record in history.records[:end]:
         if isinstance(record, Notified):
             for name, _ in record.numbers:
-                claims.pop((record.client, name, record.event.stream, record.event.seq), None)
+                claims.pop((record.client, name, *key_of(record.event)), None)
     return list(claims.values())
 
 

@@ -65,17 +65,23 @@ def _missed(history: History, claims: Iterator[list[Claim]]) -> Iterator[Claim]:
     """The claims that are open when they are due."""
     since: dict[tuple[str, ...], int] = {}  # by subscription and event, the first publication with an open claim
     due: dict[int, list[Claim]] = {}
+    handed: set[tuple[object, ...]] = set()  # by subscription, since when it is there, and event
     for number, record in enumerate(history.records):
         for claim in due.pop(number, ()):
             if since.get(_key(history, claim), number) <= claim.number:
                 yield claim
         if isinstance(record, Published):
             for claim in next(claims):
+                if (claim.span.first, *_key(history, claim)) in handed:
+                    continue  # it was published before, at another broker
                 since.setdefault(_key(history, claim), number)
                 due.setdefault(claim.due, []).append(claim)
         elif isinstance(record, Notified):
             for name, _ in record.numbers:
                 since.pop((record.client, name, *key_of(record.event)), None)
+                span = history.subscription(record.client, name, number)
+                if span is not None:
+                    handed.add((span.first, record.client, name, *key_of(record.event)))
 
 
 def _key(history: History, claim: Claim) -> tuple[str, ...]:

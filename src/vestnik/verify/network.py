@@ -36,7 +36,7 @@ from vestnik.trace.records import (
 from vestnik.verify.corruption import corrupt
 from vestnik.verify.validity import Clients, advertised
 from vestnik.verify.violations import Violation, named
-from vestnik.wire.messages import AdminA, AdminS, Forward, NodeId
+from vestnik.wire.messages import AdminA, AdminS, NodeId
 
 TIMING = Timing(refresh=4.0, lease=16.0, sweep=2.0, least_delay=0.0, most_delay=0.5, hops=4)
 LEASES = Leases(TIMING.lease, TIMING.slack)
@@ -45,6 +45,12 @@ MakeRouter: TypeAlias = Callable[[NodeId | None], Router]
 """A router for a broker below the one that is given; None for the root."""
 Held: TypeAlias = dict[NodeId, dict[Source, Filter]]
 Link: TypeAlias = tuple[NodeId, NodeId]
+
+
+class Carried(NamedTuple):
+    """An event on its way to a neighbour."""
+
+    event: Event
 
 
 class Lapsed(NamedTuple):
@@ -72,7 +78,7 @@ class Network:
         self.in_order_since = float("-inf")  # nor anything that has lapsed
         self._lapsed: dict[Source, Lapsed] = {}
         self._lapsed_offers: dict[Source, Lapsed] = {}
-        self._links: dict[Link, deque[tuple[float, AdminS | AdminA | Forward]]] = {}  # with the times of sending
+        self._links: dict[Link, deque[tuple[float, AdminS | AdminA | Carried]]] = {}  # with the times of sending
         self._down: list[Link] = []
         self._renewed: dict[Source, float] = {}
         self._swept = dict.fromkeys(self.routers, 0.0)
@@ -192,7 +198,7 @@ class Network:
     def sweep(self, broker: NodeId) -> None:
         """A broker drops what has expired, and heals what its neighbours were told."""
         self._swept[broker] = self.now
-        for source, wanted in self.routers[broker].expire(self.now):
+        for source, wanted in self.routers[broker].expire(self.now).subscriptions:
             if source in self._lapsed and self._lapsed[source].filter == wanted:
                 del self._lapsed[source]
         self._tell(broker)
@@ -258,9 +264,8 @@ class Network:
     def _arrive(self, link: Link) -> None:
         sender, receiver = link
         _, message = self._links[link].popleft()
-        if isinstance(message, Forward):
-            for event in message.events:
-                self._route(receiver, sender, event)
+        if isinstance(message, Carried):
+            self._route(receiver, sender, message.event)
         else:
             self.routers[receiver].take(sender, message, self.now)
             self._tell(receiver)
@@ -297,7 +302,7 @@ class Network:
         self._visited.add((broker, f"{event.source}/{event.id}"))
         neighbours, subscriptions = self.routers[broker].targets(event, sender)
         for neighbour in neighbours:
-            self._links[broker, neighbour].append((self.now, Forward((event,))))
+            self._links[broker, neighbour].append((self.now, Carried(event)))
         given: dict[NodeId, list[tuple[str, int]]] = {}
         for source in subscriptions:
             if source in self._lapsed:

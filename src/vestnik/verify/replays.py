@@ -18,7 +18,7 @@ from typing import NamedTuple
 from vestnik.model.times import MICROS
 from vestnik.trace.records import AnyRecord, Notified, Published, Subscribed
 from vestnik.verify.connections import Connections
-from vestnik.verify.histories import History, Span
+from vestnik.verify.histories import History, Span, key_of
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
 
@@ -60,12 +60,13 @@ def _begun(history: History, connections: Connections, span: Span) -> Begun | No
 
 
 def _in_order(history: History, begun: Begun) -> Iterator[Violation]:
-    live: Notified | None = None
+    live: dict[str | None, Notified] = {}  # by the broker that accepted it
     for record in begun.handed:
         if not record.replayed:
-            live = live or record
-        elif live is not None:
-            yield _violation(history, begun, record, "was replayed after what is live", live)
+            live.setdefault(record.event.broker, record)
+        elif record.event.broker in live:
+            said = "was replayed after what is live"
+            yield _violation(history, begun, record, said, live[record.event.broker])
     replayed = [record for record in begun.handed if record.replayed]
     if begun.last is not None and len(replayed) > begun.last:
         yield _violation(history, begun, replayed[begun.last], f"was replayed beyond the last {begun.last}")
@@ -81,19 +82,17 @@ def _whole(history: History, begun: Begun, before: int) -> Iterator[Violation]:
                 expired += 1
             elif history.settles(number) <= begun.due:
                 wanted.append(record)
-    places = {(record.event.stream, record.event.seq): record for record in wanted}
-    replayed = [_place(record) for record in begun.handed if record.replayed]
+    places: dict[tuple[str, ...], Published] = {}  # an event that was published at two brokers is one
+    for record in wanted:
+        places.setdefault(key_of(record.event), record)
+    replayed = [key_of(record.event) for record in begun.handed if record.replayed]
     first = min([places[place].at for place in replayed if place in places], default=end)
     if begun.last is None or len(replayed) + expired < begun.last:
         first = ALWAYS
-    handed = {_place(record) for record in begun.handed}
+    handed = {key_of(record.event) for record in begun.handed}
     for place, record in places.items():
         if record.at > first and place not in handed:
             yield _violation(history, begun, record, "was not among what was replayed")
-
-
-def _place(record: Notified) -> tuple[object, object]:
-    return record.event.stream, record.event.seq
 
 
 def _violation(
