@@ -39,6 +39,7 @@ OPTIONS = (
     click.option("--role", type=click.Choice(ROLES), help="A router takes no clients.  [default: broker]"),
     click.option("--lease", type=float, metavar="SECONDS", help="How long what is not renewed lasts.  [default: 60]"),
     click.option("--sweep", type=float, metavar="SECONDS", help="How often to look for that.  [default: 5]"),
+    click.option("--heartbeat", type=float, metavar="SECONDS", help="How often others must be heard.  [default: 15]"),
     click.option("--trace", type=FILE, help="Write what happens here, for vestnik check."),
     click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),
     click.option("--origin", multiple=True, metavar="URL", help="A site whose pages may use --http; may be repeated."),

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from vestnik.errors import InvalidSetting
 from vestnik.threads import Worker
+from vestnik.wire.origins import Origin
 
 
 class Hook(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is pushed where, for whom, and at most how often a minute.
 
-    The broker is shown the token `owner`, the sink `token`. What each broker took up to the position that is `seen` was
-    pushed, but for what there may still be to `replay`.
+    The broker is shown the token `owner`, the sink `token`. Everything wanted of a log, as "broker/log", below the
+    offset that is `seen` was pushed. Without cursors, pushing starts with the `replay`.
     """
 
     id: str
@@ -41,14 +43,15 @@ class HookFile:
         self._disk = Worker("vestnik-hooks")
 
     def read(self) -> list[Hook]:
-        """InvalidSetting where the file is damaged."""
+        """Return the hooks in the file; InvalidSetting if it is damaged."""
         if self._path is None or not self._path.exists():
             return []
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=list[Hook])
+            hooks = msgspec.json.decode(self._path.read_bytes(), type=list[Hook])
         except (msgspec.DecodeError, OSError) as error:
             reason = f"{self._path} holds no web hooks: {error}; repair it, or remove it to begin without any"
             raise InvalidSetting("hooks", reason) from None
+        return [hook if all(map(_is_log, hook.seen)) else replace(hook, seen={}) for hook in hooks]
 
     async def write(self, hooks: Iterable[Hook]) -> None:
         """When this returns, they are on disk."""
@@ -61,6 +64,15 @@ class HookFile:
     def close(self) -> None:
         """Let the thread that writes end when it is ready."""
         self._disk.end()
+
+
+def _is_log(name: str) -> bool:
+    """Return whether this names a log. Earlier releases noted positions by the name of a broker: they say nothing."""
+    try:
+        Origin.parse(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -52,14 +52,17 @@ class Push:
         self._notices = notices
         self._unwanted = 0  # events that the sink did not want since the last that it took
         self._seen: Mapping[str, int] = hook.seen
+        self._subscription: Subscription | None = None
 
     @property
     def hook(self) -> Hook:
         """As it would go on from here."""
+        self._note_begun()
         return self._hook
 
     async def run(self, subscription: Subscription, gap: Gap | None = None) -> None:
-        """Until the subscription ends, or the sink is gone for good. A gap is told first."""
+        """Push until the subscription ends, or the sink is gone for good. A gap is told first."""
+        self._subscription = subscription
         try:
             while True:
                 if gap is not None:
@@ -74,6 +77,9 @@ class Push:
                     await self._push(notification)
         except VestnikError as error:
             self.end(str(error))
+        finally:
+            self._note_begun()
+            self._subscription = None
 
     def end(self, reason: str) -> None:
         """Push nothing any more."""
@@ -85,9 +91,14 @@ class Push:
         self.failing = reason
         self._notices.hook_fails(self._hook, reason)
 
+    def _note_begun(self) -> None:
+        """Note where live events start after picked ones, once the broker has said so: nothing is picked again then."""
+        if not self._hook.seen and self._subscription is not None and (begun := self._subscription.begun):
+            self._hook = replace(self._hook, seen=dict(begun))
+
     def _note(self, seen: Mapping[str, int]) -> None:
-        """All that brokers took up to these positions was pushed."""
-        if seen and seen is not self._seen:
+        """Note that everything below these cursors was pushed."""
+        if seen and seen != self._seen:
             self._seen, self._hook = seen, replace(self._hook, seen=dict(seen), replay=None)
 
     async def _push(self, notification: Notification) -> None:

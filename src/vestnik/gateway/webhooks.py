@@ -146,7 +146,7 @@ class Webhooks:
             replay=wanted.replay,
         )
         bus, subscription = await self._subscribed(hook, replay=replay)
-        seen = dict(bus.begun(subscription))  # before anything has come
+        seen = dict(subscription.seen or subscription.begun)  # before anything is pushed
         try:
             rate = await permitted_rate(sink)
         except BaseException:
@@ -195,16 +195,15 @@ class Webhooks:
         return Push(hook, sink, self._encoder, self._metrics, self._notices)
 
     async def _resumed(self, push: Push) -> None:
-        """What came since is asked of the broker, as soon as it can be reached, and if there is a right to.
+        """Subscribe again at the cursors of the hook, as soon as the broker can be reached.
 
-        What is to be replayed is so again; but not what was picked, since by now that would be something else.
+        A hook that has cursors does not replay: what a replay picks would be something else by now. One without cursors
+        starts its replay again. Without the right to replay, the hook goes on with what is new.
         """
         seen: Mapping[str, int] | None = push.hook.seen or None
         replay = None if push.hook.replay is None else read_replay(push.hook.replay)
-        reason = RESTARTED
-        if replay is not None and seen is not None:
-            reason = RESTARTED_MIDWAY if replay.picks else RESTARTED
-            seen, replay = (seen, None) if replay.picks else (None, replay)
+        reason = RESTARTED_MIDWAY if replay is not None and replay.picks else RESTARTED
+        replay = None if seen else replay
         while True:
             try:
                 bus, subscription = await self._subscribed(push.hook, replay=replay, seen=seen)

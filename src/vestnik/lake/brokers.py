@@ -44,9 +44,12 @@ class BrokerJournal(Journal):
         return self._identity
 
     def beginning(self) -> int:
-        """Return what it is, if the broker has a data folder; only then it says which journal it has."""
+        """Return the first position ever. A broker without a data folder starts each time with one of its own.
+
+        That is also the identity of its journal.
+        """
         ends = self._ends()
-        return BEGINNING if ends.journal else ends.first
+        return BEGINNING if self._bus.is_durable else int(ends.journal or ends.first)
 
     def first(self) -> int:
         return self._ends().first

@@ -38,13 +38,16 @@ class Journal(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Which journal of that broker it is: another where it was begun anew. Empty where that is not known."""
+        """Which journal of that broker it is, as a decimal number: a later journal has a greater one.
+
+        Empty if that is not known.
+        """
 
     @abstractmethod
     def beginning(self) -> int:
         """Return the first position that the journal ever had: what is missing from there to `first` was dropped.
 
-        It is `first` if that is not known, as of a broker without a data folder.
+        A broker without a data folder starts another journal each time, so it is the first position of this start.
         """
 
     @abstractmethod

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vestnik.broker.selection import Selection
-from vestnik.broker.sequences import merge, rank_of
 from vestnik.lake.events import taken_of
 from vestnik.lake.journals import as_wanted
 from vestnik.lake.layout import Lake, reading
 from vestnik.lake.manifest import DataFile, Manifest
+from vestnik.lake.order import merge, rank_of
 from vestnik.lake.schema import EVENTS
 from vestnik.model.envelope import Pair
 from vestnik.model.filters import Filter
+from vestnik.recovery.selection import Selection
 from vestnik.wire.messages import Taken
 from vestnik.wire.replays import Replay
 
@@ -41,10 +41,11 @@ def replayed(
     files = _candidates(lake.latest() if version is None else version, filters, replay)
     find = _all if replay.bound is None or replay.latest_by is not None else _last
     found = find(lake, files, filters, replay)
-    selection = Selection((Filter.all(),), replay)
+    selection, by_event = Selection((Filter.all(),), replay), dict[int, Taken]()
     for taken in _in_order(found):
-        selection.take(taken)
-    return selection.taken()
+        by_event[id(taken.event)] = taken
+        selection.take(taken.event, taken.time)
+    return [by_event[id(event)] for event, _ in selection.found()]
 
 
 def _candidates(version: Manifest, filters: Sequence[Filter], replay: Replay) -> list[DataFile]:
@@ -62,7 +63,12 @@ def _of_type(type: str) -> Filter:
 
 def _all(lake: Lake, files: Iterable[DataFile], filters: tuple[Filter, ...], replay: Replay) -> list[Taken]:
     selection = Selection(filters, Replay(since=replay.since, all=True))
-    return [taken for file in files for taken in _rows(lake.folder / file.path, replay.since) if selection.wants(taken)]
+    return [
+        taken
+        for file in files
+        for taken in _rows(lake.folder / file.path, replay.since)
+        if selection.wants(taken.event, taken.time)
+    ]
 
 
 def _last(lake: Lake, files: Iterable[DataFile], filters: tuple[Filter, ...], replay: Replay) -> list[Taken]:
@@ -72,7 +78,7 @@ def _last(lake: Lake, files: Iterable[DataFile], filters: tuple[Filter, ...], re
     for file in sorted(files, key=lambda file: file.last, reverse=True):
         if len(found) == bound and least is not None and file.last < least:
             break
-        found += [taken for taken in _rows(lake.folder / file.path, least) if selection.wants(taken)]
+        found += [taken for taken in _rows(lake.folder / file.path, least) if selection.wants(taken.event, taken.time)]
         found = sorted(found, key=rank_of)[-bound:]
         if len(found) == bound:
             least = rank_of(found[0])[0]

@@ -79,7 +79,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         last = {broker: self._reached(broker, begin[broker], upto) for broker, upto in found.items()}
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if most is not None:
-            kept = {broker: max(begin[broker], min(self._first(broker) - 1, upto)) for broker, upto in last.items()}
+            kept = {broker: self._before_next(broker, begin[broker], upto) for broker, upto in last.items()}
             last = admitted(kept, last, most)
         end = {**begin, **last}
         return self._marked(end, unmarked(start)[1])
@@ -134,6 +134,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with suppress(TimeoutError):
             return self._sources[broker].journal.first()
         return 0
+
+    def _before_next(self, broker: str, after: int, upto: int) -> int:
+        """Return the position before the first that is there after `after`, or `upto`; `after` if nobody answers.
+
+        Positions that were dropped or skipped do not fill a batch.
+        """
+        with suppress(TimeoutError):
+            for page in self._sources[broker].journal.pages(after, upto, most=1) if after < upto else ():
+                if page.positions:
+                    return page.positions[0] - 1
+                after = page.after
+        return after
 
     def _latest(self, broker: str) -> int | None:
         """How far it can be read now; None while it does not answer."""
