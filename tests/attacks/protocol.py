@@ -102,7 +102,7 @@ def announced(count: int, each: bytes) -> bytes:
 
 def subscription(name: str, wanted: str, request: int = 1) -> bytes:
     """A Subscribe with its filter as text: nobody here finds out what it costs to parse."""
-    fields = [SUBSCRIBE, name, wanted, 60.0, 0, 0, random.getrandbits(50), None, 0, [], False, False, False, request]
+    fields = [SUBSCRIBE, name, wanted, 60.0, 1000, 0, random.getrandbits(50), None, 0, [], False, False, 0, request]
     return framed(msgpack.encode(fields))
 
 

@@ -6,28 +6,30 @@ from typing import Any
 
 import pytest
 
-from broker.test_core import CHEAP, DEAR, World, quote
+from broker.worlds import CHEAP, DEAR, World, quote, sent_to
 from vestnik import Event, Filter, Replay
 from vestnik.broker.announcements import Announcements, Wish
-from vestnik.broker.effects import Effect, Gone, LinkDown, Past, Read, Send, Tick
+from vestnik.broker.effects import Effect, Gone, LinkDown, Send, Tick
 from vestnik.model.reserved import SUBSCRIPTION
 from vestnik.routing.propagation import Leases
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.wire.messages import (
+    Addressed,
     AdminA,
     AdminS,
     Advertise,
-    Forward,
+    Announce,
     Interest,
     Message,
     Notify,
+    Opened,
     Publish,
-    Reach,
-    Recalled,
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    WhatIsOpen,
 )
+from vestnik.wire.origins import Origin, OriginHere
 
 ANY = Filter.parse("type IS vestnik")
 
@@ -41,19 +43,19 @@ class Hearing(World):
 
     def told(self, sender: str, message: Message) -> list[tuple[str, str, str]]:
         """The announcements to `u`: the end of the type, the name and the filter."""
-        sent = [message for message in self.sent(sender, message, "u") if isinstance(message, Forward)]
+        sent = [message for message in self.sent(sender, message, "u") if isinstance(message, Announce)]
         return [_short(event) for message in sent for event in message.events]
 
 
 def _short(event: Event) -> tuple[str, str, str]:
-    assert event.source == "b" and event.stream == ("b", "b") and event.data["broker"] == "b"
+    assert event.source == "b" and event.seq is None and event.data["broker"] == "b"
     return event.type.removeprefix("vestnik."), event.data["name"], event.data["filter"]
 
 
 def test_what_is_made_changed_and_ended_is_told() -> None:
     world = Hearing()
     made = Subscribe("s", CHEAP, afresh=7, replay=Replay(last=3))
-    (event,) = next(m.events for m in world.sent("c", made, "u") if isinstance(m, Forward))
+    (event,) = next(m.events for m in world.sent("c", made, "u") if isinstance(m, Announce))
     assert event.data == {"filter": "price < 10", "client": "c", "name": "s", "broker": "b", "replay": {"last": 3}}
     assert world.told("c", Subscribe("s", CHEAP, epoch=7, afresh=8)) == [], "a renewal is no news"
     assert world.told("c", Subscribe("s", DEAR, epoch=7, afresh=8)) == [
@@ -67,7 +69,7 @@ def test_what_is_made_changed_and_ended_is_told() -> None:
 
 def test_neighbours_know_of_a_subscription_before_it_is_announced() -> None:
     sent = Hearing().sent("c", Subscribe("s", CHEAP, afresh=7), "u")
-    assert [type(message) for message in sent] == [AdminS, Forward]
+    assert [type(message) for message in sent] == [AdminS, Announce]
 
 
 def test_advertisements_are_told() -> None:
@@ -97,31 +99,50 @@ def test_nothing_is_told_where_nobody_asks() -> None:
     world = World(announces=True)
     world.tell("u", AdminS(add=(Interest(CHEAP),)))
     effects = [effect for name in "cd" for effect in world.tell(name, Subscribe("s", CHEAP, afresh=7))]
-    assert not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Forward)]
+    assert not [e for e in effects if isinstance(e, Send) and isinstance(e.message, Announce)]
 
 
-def test_who_changes_to_announcements_misses_none_that_comes_while_it_is_told_what_is_open() -> None:
-    world = World(announces=True, neighbours=())
+def test_a_subscription_that_asks_for_announcements_is_told_what_is_open_here_and_elsewhere() -> None:
+    world = World(announces=True, neighbours=("u",))
+    world.tell("u", OriginHere(Origin("u", 1)))
     of_dear = Filter.parse("type IS vestnik AND OVERLAPS(filter, 'price > 95')")
     world.tell("c", Subscribe("cheap", CHEAP, afresh=7))
-    (read,) = _reads(world.tell("d", Subscribe("told", of_dear, afresh=1)))
-    world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0)))
-    made = _notified(world.tell("c", Subscribe("dear", DEAR, afresh=8)))
-    assert [(event.type, event.data["name"]) for event in made] == [("vestnik.subscription.made", "dear")]
-    (read,) = _reads(world.tell("d", Subscribe("told", ANY, epoch=1, afresh=2)))
-    assert _notified(world.tell("c", Unsubscribe("dear"))) == [], "it waits"
-    world.tell("c", Subscribe("new", CHEAP, afresh=9))
-    found = _notified(world.tell("b", Past(read, Recalled(read.recall.number, (), 0, 0))))
-    assert [(event.type.rpartition(".")[2], event.data["name"]) for event in found] == [
-        ("made", "new"),
-        ("made", "cheap"),
-        ("ended", "dear"),
-    ]
-    assert not _reads(world.tell("d", Subscribe("told", of_dear, epoch=1, afresh=2))), "it is told of these"
+    world.tell("c", Subscribe("dear", DEAR, afresh=8))
+    effects = world.tell("d", Subscribe("told", of_dear, afresh=1))
+    assert _names(effects) == [("made", "dear")]
+    (asked,) = [m.body for m in sent_to(effects, "u") if isinstance(m, Addressed)]
+    assert asked == WhatIsOpen(asked.number, of_dear)
+    made = Event("vestnik.subscription.made", {"name": "far", "filter": "price > 99"}, source="u", id="1")
+    answer = Addressed("b", "u", Opened(asked.number, (made,)))
+    assert _names(world.tell("u", Announce((made,)))) == [("made", "far")]
+    assert _names(world.tell("u", answer)) == [], "it came as an announcement before"
+    assert _names(world.tell("u", answer)) == [], "it is answered once"
+    changed = world.tell("d", Subscribe("told", ANY, epoch=1, afresh=2))
+    assert _names(changed) == [("made", "cheap")], "what it was not told before"
 
 
-def _reads(effects: list[Effect]) -> list[Read]:
-    return [effect for effect in effects if isinstance(effect, Read)]
+def test_a_broker_that_comes_within_reach_is_asked_what_is_open_there() -> None:
+    world = World(announces=True, neighbours=("u",))
+    world.tell("d", Subscribe("told", ANY, afresh=1))
+    world.tell("d", Subscribe("cheap", CHEAP, afresh=2))
+    sent = world.sent("u", OriginHere(Origin("u", 1)), "u")
+    assert [m.body.filter for m in sent if isinstance(m, Addressed) and isinstance(m.body, WhatIsOpen)] == [ANY]
+
+
+def test_another_broker_is_told_what_is_open_here() -> None:
+    world = World(announces=True, neighbours=("u",))
+    world.tell("u", OriginHere(Origin("w", 1)))
+    world.tell("c", Subscribe("cheap", CHEAP, afresh=7))
+    world.tell("c", Advertise("dear", DEAR))
+    answers = [m for m in world.sent("u", Addressed("b", "w", WhatIsOpen(5, ANY)), "u") if isinstance(m, Addressed)]
+    bodies = [one.body for one in answers if isinstance(one.body, Opened)]
+    assert {one.to for one in answers} == {"w"} and {one.number for one in bodies} == {5}
+    assert [event.data["name"] for body in bodies for event in body.events] == ["cheap", "dear"]
+    assert [body.more for body in bodies] == [True] * (len(bodies) - 1) + [False]
+
+
+def _names(effects: list[Effect]) -> list[tuple[str, str]]:
+    return [(event.type.rpartition(".")[2], event.data["name"]) for event in _notified(effects)]
 
 
 def _notified(effects: list[Effect]) -> list[Event]:
@@ -165,7 +186,6 @@ def test_nobody_needs_to_advertise_them() -> None:
 def test_clients_are_told_who_is_within_reach() -> None:
     world = Hearing()
     world.tell("c", Subscribe("s", ANY, afresh=7, replay=None))
-    world.broker.clients["c"].subscriptions["s"].replaying = None
 
     def changes(sender: str, message: Message) -> list[tuple[str, str]]:
         sent = world.sent(sender, message, "c")
@@ -173,14 +193,13 @@ def test_clients_are_told_who_is_within_reach() -> None:
         return [(event.type, event.data["broker"]) for event in found if event]
 
     joined = [("vestnik.broker.joined", "u"), ("vestnik.broker.joined", "w")]
-    assert changes("u", Reach((("u", 0), ("w", 0)))) == joined
+    assert [*changes("u", OriginHere(Origin("u", 1))), *changes("u", OriginHere(Origin("w", 1)))] == joined
     assert changes("b", LinkDown("u")) == [("vestnik.broker.left", "u"), ("vestnik.broker.left", "w")]
 
 
 @pytest.fixture
 def announcements() -> Announcements:
-    seqs = iter(range(1, 100))
-    return Announcements("b", lambda event: event.replace(stream=("b", "b"), seq=next(seqs)))
+    return Announcements("b")
 
 
 def test_what_is_open_is_told_as_it_was(announcements: Announcements) -> None:
@@ -194,6 +213,6 @@ def test_what_is_open_is_told_as_it_was(announcements: Announcements) -> None:
     announcements.made(late)
     assert announcements.news(2.0, [*wanted, Filter.parse("type IS vestnik.broker")]) == [], "it concerns nobody"
     everything = announcements.open([ANY], [late, wish], 3.0)
-    assert [event.data["name"] for event in everything] == ["s", "t"]
+    assert [event.data["name"] for event in everything] == ["t", "s"]
     assert announcements.open([ANY], [late, wish], 4.0) == everything
     assert announcements.open([Filter.all()], [late, wish], 4.0) == []

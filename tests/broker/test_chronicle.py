@@ -12,7 +12,6 @@ from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.effects import Append, Appended, Gone, Lapsed, NotAppended, Send, Tick
 from vestnik.wire.messages import (
     Delivery,
-    Forward,
     Notify,
     Publish,
     Refusal,
@@ -20,7 +19,9 @@ from vestnik.wire.messages import (
     Subscribe,
     Unsubscribe,
 )
+from vestnik.wire.origins import Origin, Routed
 
+ORIGIN = Origin("b", 1)
 WANTED = Filter.parse("x > 1")
 
 
@@ -36,10 +37,10 @@ def test_the_oldest_are_forgotten_and_it_is_known_since_when(monkeypatch: pytest
     monkeypatch.setattr(chronicle, "EVENTS", 10)
     known = Chronicle(now=0.5)
     for batch in range(10):
-        known.note(Forward(tuple(event(4 * batch + n) for n in range(4))), "b2", [], float(batch))
+        known.note(Routed(ORIGIN, tuple(event(4 * batch + n) for n in range(4))), "b2", [], float(batch))
     assert known.passed == 40 and known.since == 7.0
     assert known.sightings("e0") == [] and [s.at for s in known.sightings("e39")] == [9.0]
-    known.note(Forward(tuple(map(event, range(40, 60)))), "b2", [], 10.0)
+    known.note(Routed(ORIGIN, tuple(map(event, range(40, 60)))), "b2", [], 10.0)
     assert len(known.sightings("e59")) == 1, "one message is remembered, however large"
 
 
@@ -47,10 +48,10 @@ def test_large_events_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(chronicle, "BYTES", 1_000_000)
     known = Chronicle(now=0.0)
     for number in range(10):
-        known.note(Forward((event(number).replace(data={"x": [{}] * 5_000}),)), "b2", [], float(number))
+        known.note(Routed(ORIGIN, (event(number).replace(data={"x": [{}] * 5_000}),)), "b2", [], float(number))
     found = [number for number in range(10) if known.sightings(f"e{number}")]
     assert found == [7, 8, 9] and known.since == 6.0
-    known.note(Forward((event(10).replace(data={"x": [{}] * 50_000}),)), "b2", [], 10.0)
+    known.note(Routed(ORIGIN, (event(10).replace(data={"x": [{}] * 50_000}),)), "b2", [], 10.0)
     assert len(known.sightings("e10")) == 1, "one message is remembered, however large"
 
 
@@ -94,5 +95,5 @@ def test_events_with_very_many_notifications_are_forgotten_sooner() -> None:
     numbers = tuple((epoch, 1) for epoch in range(chronicle.BYTES // chronicle.NUMBER // 10))
     for number in range(100):
         notify = Notify((Delivery(event(number), numbers),))
-        known.note(Forward((event(number),)), "b2", [Send("c", notify)], float(number))
+        known.note(Routed(ORIGIN, (event(number),)), "b2", [Send("c", notify)], float(number))
     assert known.sent == 100 and known.since > 80.0 and len(known.sightings("e99")) == 1

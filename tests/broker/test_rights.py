@@ -11,7 +11,17 @@ from vestnik.broker.rights import NOTHING, Rights
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import asks, is_reserved, ordinary
-from vestnik.wire.messages import Advertise, Fetch, Malformed, Message, Publish, Question, Subscribe, Unsubscribe
+from vestnik.wire.messages import (
+    NO_PAST,
+    Advertise,
+    Fetch,
+    Malformed,
+    Message,
+    Publish,
+    Question,
+    Subscribe,
+    Unsubscribe,
+)
 from vestnik.wire.replays import Replay
 
 parse = Filter.parse
@@ -111,10 +121,12 @@ def test_nothing_may_be_asked_for_by_anybody() -> None:
 
 
 def test_without_the_right_to_the_past_nobody_goes_on_from_any_position() -> None:
-    given = Subscribe("s", parse("price > 1"), epoch=7, seen=(("b", 0),))
-    assert Rights(subscribe=parse("TRUE")).permitted(given) == Subscribe("s", parse("price > 1"), epoch=7)
-    replayed = replace(given, replay=Replay(last=1), replayed=True)
-    assert Rights(subscribe=parse("TRUE")).permitted(replayed) == replace(replayed, replay=None, seen=())
+    given = Subscribe("s", parse("price > 1"), epoch=7, seen=(("b/1", 0),))
+    assert Rights(subscribe=parse("TRUE")).permitted(given) == Subscribe("s", parse("price > 1"), epoch=7, made=NO_PAST)
+    replayed = replace(given, replay=Replay(last=1), made=5)
+    assert Rights(subscribe=parse("TRUE")).permitted(replayed) == replace(replayed, replay=None, seen=(), made=NO_PAST)
+    since = replace(given, epoch=0, seen=(), made=5)
+    assert Rights(subscribe=parse("TRUE")).permitted(since) == replace(since, made=NO_PAST), "nor since any time"
     refused = Rights(subscribe=parse("TRUE")).permitted(replace(given, epoch=0))
     assert isinstance(refused, Malformed) and "no right to replay" in refused.reason, "who was there before is told"
     assert Rights(subscribe=parse("TRUE"), replay=parse("price > 5")).permitted(given) != given
@@ -125,8 +137,8 @@ def test_what_cannot_be_seen_to_be_within_a_right_is_not() -> None:
     """And that is found out in no time, also where to narrow it would be too complex."""
     asked = parse(" OR ".join(f"(a{n} > {n} AND b{n} < {n})" for n in range(32)))
     right = parse(" OR ".join(f"(c{n} > {n} AND d{n} < {n})" for n in range(200)), limits=None)
-    given = Subscribe("s", asked, epoch=7, seen=(("b", 0),))
-    assert Rights(subscribe=parse("TRUE"), replay=right).permitted(given) == replace(given, seen=())
+    given = Subscribe("s", asked, epoch=7, seen=(("b/1", 0),))
+    assert Rights(subscribe=parse("TRUE"), replay=right).permitted(given) == replace(given, seen=(), made=NO_PAST)
     narrowed = Rights(subscribe=right).permitted(given)
     assert isinstance(narrowed, Malformed) and "cannot be narrowed" in narrowed.reason
     assert Rights(subscribe=right).permitted(given) == narrowed

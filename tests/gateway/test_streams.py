@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from gateway.webs import Reader, World, measured, quote, stream, until, world
 from vestnik import Event
+from vestnik.broker import core
 from vestnik.gateway import streams
 
 
@@ -216,16 +218,39 @@ async def test_each_event_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
         assert (await one.prices(1), await other.prices(1), encoded) == ([1], [1], ["e1"])
 
 
-async def test_who_reads_nothing_costs_a_bounded_amount_and_everything_is_accounted_for() -> None:
+def _large(first: int, end: int) -> list[Event]:
+    return [quote(1).replace(data={"n": n, "some": "x" * 2000}, id=str(n)) for n in range(first, end)]
+
+
+async def test_who_reads_nothing_costs_a_bounded_amount_and_gets_everything_later() -> None:
     async with world() as here, stream(here.http, "EXISTS n", queue="10") as reader:
-        for start in range(0, 18_000, 500):
-            events = [quote(1).replace(data={"n": n, "some": "x" * 2000}, id=str(n)) for n in range(start, start + 500)]
-            await here.bus.publish_many(events)
-        kept = [one for client in here.broker.host.core.clients.values() for one in client.subscriptions.values()]
-        assert [len(one.kept) for one in kept] == [10_000]
+        for first in range(0, 9_000, 500):
+            await here.bus.publish_many(_large(first, first + 500))
+        clients = here.broker.host.core.clients.values()
+        assert [len(one.reader.in_flight) for client in clients for one in client.subscriptions.values()] == [10]
         await here.bus.publish(quote(1).replace(data={"n": -1}))
-        numbers, lost = await _until_last(reader)
-        assert lost > 0 and len(numbers) + lost == 18_001
+        assert await _until_last(reader) == ([*range(9_000), -1], 0)
+
+
+async def test_what_a_full_log_in_memory_dropped_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "STALLED", 0.0)  # publishers do not wait for who reads nothing
+    async with world() as here, stream(here.http, "EXISTS n", queue="10") as reader:
+        here.broker.host.core.recovery.tail.room = 1024 * 1024
+        for first in range(0, 9_000, 500):
+            await here.bus.publish_many(_large(first, first + 500))
+        await here.bus.publish(quote(1).replace(data={"n": -1}))
+        frames = [await reader.next()]
+        while frames[-1].name == "gap" or frames[-1].data["data"]["n"] != -1:
+            frames.append(await reader.next())
+        gaps = [frame.data for frame in frames if frame.name == "gap"]
+        assert gaps and all(gap["lost"] is None and "in memory" in gap["reason"] for gap in gaps)
+        last_number = 0
+        for before, frame in pairwise(frames[:-1]):
+            if frame.name == "message":
+                number = frame.data["data"]["n"]
+                assert number > last_number if before.name == "gap" else number == last_number + 1
+                last_number = number
+        assert last_number == 8_999
 
 
 async def test_a_stream_that_is_cut_again_and_again_loses_and_repeats_nothing() -> None:

@@ -18,8 +18,7 @@ STOCKS, LOAD, OPERATIONS = 12, 60, 8
 def tables(overlay: Overlay) -> dict[str, Any]:
     """What each broker knows, from whom, and what it has told to whom."""
     found: dict[str, Any] = {}
-    for name, broker in overlay.brokers.items():
-        router = broker.router
+    for name, router in overlay.routers.items():
         offers = [router.advertisements] if isinstance(router, AdvertisingRouter) else []
         found[name] = [
             (

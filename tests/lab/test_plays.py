@@ -15,7 +15,8 @@ from vestnik.lab.overlay import Overlay, Routing
 from vestnik.lab.plays import WORKLOADS, Play, Size, Wanted, links_to_use, play
 from vestnik.lab.statistics import quantile
 from vestnik.sim.topologies import line
-from vestnik.wire.messages import AdminS, Forward, Interest, Publish, Subscribe, Unsubscribe
+from vestnik.wire.messages import AdminS, Interest, Publish, Subscribe, Unsubscribe
+from vestnik.wire.origins import Origin, Routed
 
 SMALL = Size(6, 3, 2, 10, 2)
 WIDE, NARROW = Filter.parse("x > 0"), Filter.parse("x > 5")
@@ -59,7 +60,8 @@ def test_delays_are_those_of_the_way(advertisements: bool) -> None:
 def test_messages_weigh_what_they_are_encoded_to() -> None:
     event = HERE.publications[0][1]
     plain = msgspec.json.decode(event.to_json())
-    assert size(Forward((event, event))) == len(msgspec.msgpack.encode(["Forward", [plain, plain]]))
+    routed = Routed(Origin("b0", 1), (event, event))
+    assert size(routed) == len(msgspec.msgpack.encode(["Routed", ["b0", 1], [plain, plain]]))
     told = AdminS(add=(Interest(WIDE, "tag"),), remove=(Interest(NARROW),))
     fields = [[WIDE.to_dict(), "tag", float("inf")]], [[NARROW.to_dict(), "", float("inf")]]
     assert size(told) == len(msgspec.msgpack.encode(["AdminS", *fields]))

@@ -26,15 +26,21 @@ def quote(n: int, broker: str = "b", **more: Any) -> Event:
     return Event("quote", data, source=f"s{n % 3}", id=str(n), **more).stamped(broker, n + 1)
 
 
-def write(folder: Path, broker: str, events: Iterable[Event | bytes], every: int = 1_000_000, **settings: Any) -> Path:
-    """Append to the journal of a broker; each is taken some microseconds after the one before. Bytes are no events."""
+def write(
+    folder: Path, broker: str, events: Iterable[Event | bytes], every: int = 1_000_000, skip: int = 0, **settings: Any
+) -> Path:
+    """Append to the journal of a broker; each is taken some microseconds after the one before. Bytes are no events.
+
+    Before the first, `skip` positions are left out, as after an unclean end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     put_name(folder, broker)
     with Journal.open(folder / "journal", Settings(**settings)) as journal:
         identify(folder / "journal")
         for event in events:
             payload = event if isinstance(event, bytes) else pack_taken("c", event)
-            journal.append([(TAKEN, NOON + journal.last * every, payload)])
+            journal.append([(TAKEN, NOON + journal.last * every, payload)], at=journal.next + skip)
+            skip = 0
     return folder
 
 

@@ -392,10 +392,14 @@ async def test_both_ways_give_the_same(tmp_path: Path, monkeypatch: pytest.Monke
         await apart(compare)
 
 
-async def test_a_broker_without_a_folder_tells_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_without_a_folder_tells_what_it_has() -> None:
     async with broker("b") as running, client(running) as bus:
-        running.host._store._most = 30  # type: ignore[attr-defined]
-        await bus.publish_many([Event("t", {"n": n}, source="s", id=str(n)) for n in range(100)])
+        await bus.publish_many([Event("t", {"n": n}, source="s", id=str(n)) for n in range(70)])
+        tail = running.host.core.recovery.tail
+        tail.room = 0
+        await bus.publish(Event("t", {"n": 70}, source="s", id="70"))
+        tail.room = 1_000_000
+        await bus.publish_many([Event("t", {"n": n}, source="s", id=str(n)) for n in range(71, 100)])
 
         def read() -> None:
             with open_journal(url(running)) as journal:

@@ -79,9 +79,18 @@ def test_an_empty_journal_has_lost_nothing(tmp_path: Path) -> None:
     assert take_in(tmp_path / "lake", [write(tmp_path / "b1", "b1", [])]).losses == ()
 
 
+def test_positions_that_were_skipped_are_no_losses(tmp_path: Path) -> None:
+    lake, one = tmp_path / "lake", write(tmp_path / "b1", "b1", [quote(n, "b1") for n in range(3)])
+    assert take_in(lake, [one]).events == 3
+    write(one, "b1", [quote(n, "b1") for n in range(3, 5)], skip=200)  # some parts have nothing
+    done = take_in(lake, [one])
+    assert (done.events, done.losses, ids(lake)) == (2, (), list(range(5)))
+    assert take_in(tmp_path / "other", [one]).losses == ()
+
+
 @pytest.mark.parametrize("is_kept", [True, False], ids=["data folder", "memory"])
 async def test_a_running_broker_tells_what_it_dropped_if_it_knows(tmp_path: Path, is_kept: bool) -> None:
-    """A broker without a data folder does not count positions from 1: its first position is no loss."""
+    """A broker without a data folder does not count positions from 1: those before its start are no loss."""
     data = retained(tmp_path / "b1")[0] if is_kept else None
     with open_journal(data) if data else open_journal(write(tmp_path / "x", "x", [])) as journal:
         first = journal.first()
@@ -91,6 +100,28 @@ async def test_a_running_broker_tells_what_it_dropped_if_it_knows(tmp_path: Path
         done = await asyncio.to_thread(take_in, tmp_path / "lake", [url])
     assert done.losses == ((Loss("b1", Kind.DROPPED, 1, first - 1, first - 1),) if is_kept else ())
     assert 1000 in ids(tmp_path / "lake")
+
+
+async def test_a_broker_without_a_folder_tells_what_its_memory_had_no_room_for(tmp_path: Path) -> None:
+    async with broker("b1") as running, client(running) as bus:
+        running.host.core.recovery.tail.room = 1  # the last event stays
+        begin = running.host.core.recovery.tail.next
+        await bus.publish_many([Event("t", {}, source="s", id=str(n)) for n in range(10)])
+        url = f"vestnik://{running.address.removeprefix('vestnik://')}"
+        done = await asyncio.to_thread(take_in, tmp_path / "lake", [url])
+    assert (done.events, done.losses) == (1, (Loss("b1", Kind.DROPPED, begin, begin + 8, 9),))
+
+
+async def test_a_broker_without_a_folder_that_starts_again_has_another_journal(tmp_path: Path) -> None:
+    last = 0
+    for start in range(2):
+        async with broker("b1") as running, client(running) as bus:
+            await bus.publish(Event("t", {}, source="s", id=str(start)))
+            url = f"vestnik://{running.address.removeprefix('vestnik://')}"
+            done = await asyncio.to_thread(take_in, tmp_path / "lake", [url])
+            replaced = (Loss("b1", Kind.REPLACED, last + 1, None, None),) if start else ()
+            assert (done.events, done.losses) == (1, replaced)
+            last = running.host.core.recovery.tail.next - 1
 
 
 def test_a_journal_that_was_begun_anew_has_lost_an_unknown_number(tmp_path: Path) -> None:

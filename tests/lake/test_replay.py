@@ -14,17 +14,18 @@ from lake.lakes import HOUR, NOON, quote, write
 from network.test_durable import VESTNIK
 from network.worlds import broker, client, until
 from vestnik import Event, Filter, Replay
-from vestnik.broker.selection import Selection
-from vestnik.broker.sequences import by_origin, merge
 from vestnik.lake import replay as replaying
 from vestnik.lake.journals import open_journal
 from vestnik.lake.layout import Lake
+from vestnik.lake.order import merge
 from vestnik.lake.replay import replayed
 from vestnik.lake.taking import take_in
+from vestnik.recovery.selection import Selection
 from vestnik.server.process import Broker
 from vestnik.services import deep
 from vestnik.services.deep import LakeHistory
-from vestnik.wire.messages import Recall, Recalled, Taken
+from vestnik.wire.messages import Taken
+from vestnik.wire.origins import ReadTerms, Slice
 
 
 @pytest.fixture
@@ -71,17 +72,17 @@ REPLAYS = [
 )
 @pytest.mark.parametrize("replay", REPLAYS, ids=str)
 def test_a_lake_replays_what_brokers_do(tmp_path: Path, journals: list[Path], wanted: str, replay: Replay) -> None:
-    found: dict[str, list[Taken]] = {}
+    found: list[Taken] = []
     for folder in journals:
         with open_journal(folder) as journal:
-            found[journal.broker] = list(journal.read())
+            found += journal.read()
     selection = Selection((Filter.parse(wanted),), replay)
     streams: dict[object, list[Taken]] = {}
-    for one in (taken for sequence in by_origin(found) for taken in sequence):
+    for one in found:
         streams.setdefault(one.event.stream, []).append(one)
     for one in merge([streams[stream] for stream in sorted(streams, key=str)]):
-        selection.take(one)
-    truth = [one.event for one in selection.taken()]
+        selection.take(one.event, one.time)
+    truth = [event for event, _ in selection.found()]
     assert [one.event for one in replayed(Lake(tmp_path / "lake"), wanted, replay)] == truth
 
 
@@ -109,7 +110,7 @@ def test_files_that_cannot_have_it_are_not_opened(
 
 
 async def linked(b: Broker) -> None:
-    await until(lambda: len(b.host.core.surroundings.positions) == 2)
+    await until(lambda: len(b.host.core.topology.brokers()) == 2)
 
 
 async def test_a_late_subscriber_gets_what_brokers_have_forgotten_and_then_what_comes(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ async def test_a_late_subscriber_gets_what_brokers_have_forgotten_and_then_what_
         await linked(b)
         every = await c.subscribe("n >= 0", replay=Replay(all=True))
         last = await c.subscribe("n >= 0", replay=Replay(last=110))
-        await c.publish(Event("quote", {"n": 120}, source="s0", id="120"))
+        await c.publish(Event("quote", {"n": 120}, source="s2", id="120"))
         assert [(await every.get()).event.data["n"] for _ in range(121)] == list(range(121))
         assert [(await last.get()).event.data["n"] for _ in range(111)] == list(range(10, 121))
         assert every.try_get() is None and last.try_get() is None
@@ -135,21 +136,21 @@ async def test_a_late_subscriber_gets_what_brokers_have_forgotten_and_then_what_
 
 
 async def test_a_long_past_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.selection.UNASKED", 1)
-    monkeypatch.setattr("vestnik.wire.pages.PAGE_SIZE", 2_000, raising=True)
+    monkeypatch.setattr("vestnik.wire.pages.PAGE_SIZE", 2_000)
     take_in(tmp_path / "lake", [write(tmp_path / "old", "gone", [quote(n, "gone") for n in range(300)])])
-    asked: list[int] = []
-    find = deep.LakeStore._find
+    asked: list[tuple[int, int]] = []
+    page = deep.LakeStore._page
 
-    def watched(self: deep.LakeStore, what: Recall) -> list[Recalled]:
-        asked.append(what.upto)
-        return find(self, what)
+    def watched(self: deep.LakeStore, terms: ReadTerms) -> Slice:
+        found = page(self, terms)
+        asked.append((terms.start, found.upto))
+        return found
 
-    monkeypatch.setattr(deep.LakeStore, "_find", watched)
+    monkeypatch.setattr(deep.LakeStore, "_page", watched)
     async with broker("b") as b, LakeHistory(tmp_path / "lake", join=b.address), client(b) as c:
         await linked(b)
         assert [event.data["n"] for event in await c.fetch("n >= 0", limit=None)] == list(range(300))
-    assert len(asked) > 2 and asked[0] == 0 and len({*asked[1:]}) == 1
+    assert len(asked) > 2 and [start for start, _ in asked[1:]] == [upto for _, upto in asked[:-1]]
 
 
 async def test_a_lake_that_cannot_be_read_is_a_gap_that_says_so(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,21 @@ import pytest
 
 from network.worlds import broker, client, quote, taken, until
 from vestnik import Event, Replay
+from vestnik.broker.reception import SKEW
 from vestnik.errors import InvalidSetting
-from vestnik.server.memory import MemoryStore
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 
 
 async def met(*brokers: Broker) -> None:
     """All are within reach of each other."""
-    await until(lambda: all(len(b.host.core.surroundings.positions) == len(brokers) for b in brokers))
+    await until(lambda: all(len(b.host.core.topology.brokers()) == len(brokers) for b in brokers))
+
+
+async def certainly_past() -> None:
+    """Wait until what was published is past at all brokers: their clocks may differ by SKEW."""
+    published = time.time()
+    await until(lambda: time.time() > published + SKEW)
 
 
 async def test_the_past_of_all_brokers_is_replayed_by_time(tmp_path: Path) -> None:
@@ -105,8 +112,9 @@ async def test_what_was_published_behind_a_cut_link_comes_when_it_is_mended(tmp_
         await p.publish(quote(1))
         assert await taken(subscription, 1) == [1]
         await middle.__aexit__()
-        await until(lambda: len(b3.host.core.surroundings.positions) == 1)
+        await until(lambda: len(b3.host.core.topology.brokers()) == 1)
         await p.publish_many([quote(price) for price in range(2, 1500)])
+        await certainly_past()
         meanwhile = await c.subscribe("price > 0", name="later")
         async with broker("b2", (b1, b3), listen=listen):
             assert await taken(subscription, 1498) == list(range(2, 1500))
@@ -166,61 +174,95 @@ async def test_a_broker_that_has_lost_what_is_missing_is_named() -> None:
             await p.publish(quote(2))
             found = await subscription.get(10)
             assert found.event.data["price"] == 2 and found.gap is not None
-            assert found.gap.lost is None and "b1: it was started again, and has no data" in found.gap.reason
+            assert found.gap.lost is None and "its broker has begun another log" in found.gap.reason
+            assert "(log b1/" in found.gap.reason
 
 
-async def test_of_what_was_missed_the_end_comes_behind_a_gap_where_only_that_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(MemoryStore.__init__, "__defaults__", (3,))
+async def test_of_what_was_missed_the_end_comes_behind_a_gap_where_only_that_is_kept() -> None:
     async with broker("b1") as b1, broker("b3") as b3, client(b1) as p, client(b3) as c:
+        b1.host.core.recovery.tail.room = 20_000
         middle = await broker("b2", (b1, b3)).__aenter__()
         listen = read_address(middle.address)
         await met(b1, middle, b3)
         subscription = await c.subscribe("price > 0", settled=True)
         await middle.__aexit__()
-        await until(lambda: len(b3.host.core.surroundings.positions) == 1)
-        await p.publish_many([quote(price) for price in range(10)])
+        await until(lambda: len(b3.host.core.topology.brokers()) == 1)
+        await p.publish_many([Event("t", {"price": price, "text": "x" * 4000}) for price in range(1, 11)])
         async with broker("b2", (b1, b3), listen=listen):
-            found = [await subscription.get(20) for _ in range(3)]
-            assert [n.event.data["price"] for n in found] == [7, 8, 9]
-            assert (
-                found[0].gap is not None
-                and "b1: it has no data folder, and keeps the last 3 events only" in found[0].gap.reason
-            )
+            found = [await subscription.get(20)]
+            while found[-1].event.data["price"] < 10:
+                found.append(await subscription.get(20))
+            kept = [n.event.data["price"] for n in found]
+            assert 1 < len(kept) < 10 and kept == list(range(11 - len(kept), 11))
+            gaps = [n.gap for n in found if n.gap is not None]
+            assert gaps == [found[0].gap] and "the broker has no data folder, and keeps" in gaps[0].reason
+            assert "log b1/" in gaps[0].reason
 
 
-async def test_a_broker_that_is_lost_while_it_is_asked_is_named_and_not_waited_for(
+async def test_a_broker_that_is_lost_while_it_is_asked_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with broker("b2", data=tmp_path) as b2, client(b2) as c:
-        b1 = await broker("b1", (b2,)).__aenter__()
+    """What it has comes later; a replay of the last events is over without it, and says so."""
+    async with broker("b2", data=tmp_path / "2") as b2, client(b2) as c:
+        b1 = await broker("b1", (b2,), data=tmp_path / "1").__aenter__()
         await met(b1, b2)
-        monkeypatch.setattr(b1.host._store, "recall", lambda *_: None)
+        async with client(b1) as p:
+            await p.publish(quote(5))
+            await certainly_past()
+        monkeypatch.setattr(b1.host._store, "read", lambda *_: None)
         await c.publish(quote(1))
-        subscription = await c.subscribe("price > 0", replay=Replay(all=True))
-        with pytest.raises(TimeoutError):
-            await subscription.get(0.2)
+        everything = await c.subscribe("price > 0", replay=Replay(all=True))
+        last = await c.subscribe("price > 0", replay=Replay(last=10))
+        fetching = asyncio.create_task(c.fetch("price > 0"))
+        for waiting in (everything, last):
+            with pytest.raises(TimeoutError):
+                await waiting.get(0.2)
         await b1.__aexit__()
-        found = await subscription.get(10)
-        assert found.event.data["price"] == 1 and found.replayed
-        assert found.gap is not None and "b1: it cannot be reached" in found.gap.reason
+        first, second = await everything.get(10), await last.get(10)
+        assert (first.event.data["price"], first.replayed, first.gap) == (1, True, None)
+        assert second.event.data["price"] == 1 and second.replayed
+        assert second.gap is not None and second.gap.reason == "b1 cannot be reached"
+        assert [event.data["price"] for event in await fetching] == [1]
+        async with broker("b1", (b2,), data=tmp_path / "1") as b1, client(b1) as p:
+            await p.publish(quote(6))
+            later = [await everything.get(10) for _ in range(2)]
+            assert [(n.event.data["price"], n.gap) for n in later] == [(5, None), (6, None)]
+            assert await taken(last, 1) == [6]
 
 
-async def test_a_broker_whose_store_hangs_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.recalls.ANSWER_WITHIN", 0.2)
-    async with broker("b1") as b1, broker("b2", (b1,), sweep=0.1) as b2, client(b2) as c, client(b1) as p:
+async def test_a_broker_whose_store_hangs_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fetch and a replay of the last events name it; what is replayed of all brokers comes when it answers."""
+    monkeypatch.setattr("vestnik.recovery.reads.ANSWER_WITHIN", 0.3)
+    async with (
+        broker("b1", data=tmp_path) as b1,
+        broker("b2", (b1,), sweep=0.1) as b2,
+        client(b2) as c,
+        client(b1) as p,
+    ):
         await met(b1, b2)
         live = await c.subscribe("price > 0", settled=True)
-        monkeypatch.setattr(b1.host._store, "recall", lambda *_: None)
-        await c.publish(quote(1))
-        replayed = await c.subscribe("price > 0", replay=Replay(all=True))
-        found = await replayed.get(10)
-        assert (
-            found.event.data["price"] == 1 and found.gap is not None and "b1: it has not answered" in found.gap.reason
-        )
-        await p.publish(quote(2))
-        assert await taken(live, 2) == [1, 2] and await taken(replayed, 1) == [2]
+        await p.publish(quote(1))
+        read, asked = b1.host._store.read, list[Any]()
+        monkeypatch.setattr(b1.host._store, "read", lambda *what: asked.append(what))
+        await c.publish(quote(2))
+        everything = await c.subscribe("price > 0", replay=Replay(all=True))
+        last = await c.subscribe("price > 0", replay=Replay(last=10))
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [2]
+        assert [event.data["price"] for event in await c.fetch("price > 0", limit=None)] == [2]
+        named = [record.getMessage() for record in caplog.records if "has not answered" in record.getMessage()]
+        assert named == ["not all of the past was found: b1 has not answered for 0.3 s"] * 2
+        found = await last.get(10)
+        assert found.event.data["price"] == 2 and found.gap is not None
+        assert found.gap.reason == "b1 has not answered for 0.3 s"
+        first = await everything.get(10)
+        assert (first.event.data["price"], first.gap) == (2, None)
+        await p.publish(quote(3))
+        assert sorted(await taken(live, 3)) == [1, 2, 3]
+        monkeypatch.setattr(b1.host._store, "read", read)
+        assert await taken(everything, 2) == [1, 3], "it is asked again"
+        assert await taken(last, 1) == [3]
 
 
 async def test_causes_of_other_brokers_come_before_their_effects(tmp_path: Path) -> None:
@@ -231,6 +273,18 @@ async def test_causes_of_other_brokers_come_before_their_effects(tmp_path: Path)
         await two.publish(Event("t", {"x": 2}, source="b", id="effect", time=1, causes=[("a", "cause")]))
         found = await two.fetch("x > 0")
         assert [event.id for event in found] == ["cause", "effect"]
+
+
+async def test_what_is_picked_elsewhere_may_be_more_than_a_message_holds() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2, client(b1) as p, client(b2) as c:
+        await met(b1, b2)
+        link = b2.host._ends["b1"]
+        for price in range(1, 51):
+            await p.publish(Event("t", {"price": price, "text": "x" * 500_000}))
+        assert [event.data["price"] for event in await c.fetch("price > 0", limit=40)] == list(range(11, 51))
+        last = await c.subscribe("price > 0", replay=Replay(last=40))
+        assert await taken(last, 40) == list(range(11, 51))
+        assert b2.host._ends["b1"] is link, "no message was too large for the link"
 
 
 async def test_what_is_settled_is_known_everywhere(tmp_path: Path) -> None:
@@ -303,3 +357,24 @@ async def test_a_folder_is_of_one_broker(tmp_path: Path) -> None:
         await broker("b2", data=tmp_path).__aenter__()
     async with broker("b1", data=tmp_path) as b1:
         assert b1.host.name == "b1"
+
+
+async def test_a_replay_of_the_last_events_that_begins_again_misses_nothing_since_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker dies before it has found them, and its client is back after more were published."""
+    first = await broker("b", data=tmp_path).__aenter__()
+    listen = read_address(first.address)
+    async with client(first, "c") as c:
+        await c.publish_many([quote(price) for price in range(1, 6)])
+        await certainly_past()
+        monkeypatch.setattr(first.host._store, "read", lambda *_: None)
+        subscription = await c.subscribe("price > 0", replay=Replay(last=2))
+        c._line._dial, dial = _unreachable, c._line._dial
+        await first.__aexit__()
+        async with broker("b", data=tmp_path, listen=listen) as again, client(again) as p:
+            await p.publish_many([quote(price) for price in range(6, 16)])
+            c._line._dial = dial
+            found = [await subscription.get(10) for _ in range(12)]
+            assert [n.event.data["price"] for n in found] == list(range(4, 16))
+            assert [n.replayed for n in found] == [True] * 2 + [False] * 10 and not any(n.gap for n in found)

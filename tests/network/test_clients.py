@@ -105,7 +105,7 @@ async def test_iteration_ends_when_the_subscription_does() -> None:
     async with broker() as b, client(b) as c:
         subscription = await c.subscribe("price > 0")
         await c.publish_many([quote(1), quote(2)])
-        await until(lambda: len(subscription._waiting.items) == 2)
+        await until(lambda: subscription.waiting == 2)
         await subscription.unsubscribe()
         await subscription.unsubscribe()
         await c.publish(quote(3))
@@ -182,7 +182,7 @@ async def test_what_is_not_taken_is_kept_by_the_broker_and_fetched_later() -> No
         other = await c.subscribe("price > 0")
         await p.publish_many([quote(price) for price in range(1, 301)])
         assert await taken(other, 300) == list(range(1, 301)), "the slow one holds up nobody"
-        assert len(subscription._waiting.items) == 10
+        assert subscription.waiting == 10
         assert await taken(subscription, 300) == list(range(1, 301))
 
 

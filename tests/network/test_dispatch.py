@@ -20,7 +20,7 @@ from vestnik.model.times import MICROS
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.server import credit, dispatch, preparing
-from vestnik.server.backlog import Backlog, events_of
+from vestnik.server.backlog import OWN, Backlog, events_of
 from vestnik.server.credit import Credit
 from vestnik.server.dispatch import Dispatch
 from vestnik.server.parts import Batches
@@ -28,7 +28,10 @@ from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION
-from vestnik.wire.messages import Forward, Hello, Publish, Refusal, Refused, Stored, Welcome
+from vestnik.wire.messages import Hello, Message, Publish, Refusal, Refused, Stored, Welcome
+from vestnik.wire.origins import Frontiers, Origin, Routed
+
+FAR = Origin("far", 1)
 
 
 def events(source: str, count: int, **terms: Any) -> tuple[Event, ...]:
@@ -36,73 +39,56 @@ def events(source: str, count: int, **terms: Any) -> tuple[Event, ...]:
 
 
 def appended(client: str, source: str, count: int, **terms: Any) -> Appended:
-    return Appended(Append(client, events(source, count), **terms))
+    return Appended(Append(client, events(source, count), first=terms.pop("first", 1), packed=(b"",) * count, **terms))
 
 
 def turns(backlog: Backlog, most: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the sender that has its turn, and the events that are routed then."""
-    while backlog:
-        message, sender = backlog.take(backlog.turn(), most)
+    while (lane := backlog.turn()) is not None:
+        message, sender = backlog.take(lane, most)
         yield sender, [event.id for event in events_of(message)]
 
 
 def test_lanes_take_turns_and_each_keeps_its_order() -> None:
     backlog = Backlog()
-    backlog.put(appended("a", "x", 3), "a")
-    backlog.put(appended("b", "y", 1), "b")
-    backlog.put(appended("a", "z", 1), "a")
-    assert list(turns(backlog, 2)) == [("a", ["0", "1"]), ("b", ["0"]), ("a", ["2"]), ("a", ["0"])]
-    assert not backlog.is_behind("a")
+    backlog.put(OWN, appended("a", "x", 3), "a")
+    backlog.put("n", Routed(FAR, events("y", 1)), "n")
+    backlog.put(OWN, appended("b", "z", 1), "b")
+    assert list(turns(backlog, 2)) == [("a", ["0", "1"]), ("n", ["0"]), ("a", ["2"]), ("b", ["0"])]
+    assert not backlog.has(OWN) and not backlog.has("n") and not backlog
 
 
-def test_what_has_a_source_or_a_cause_in_common_keeps_its_order() -> None:
+def test_no_frontier_overtakes_the_events_before_it() -> None:
     backlog = Backlog()
-    backlog.put(appended("a", "x", 2), "a")
-    backlog.put(appended("b", "y", 2), "b")
-    both = Event("t", source="y", id="late", causes=(("x", "1"),))
-    backlog.put(Forward((both,)), "n")
-    routed = [sender for sender, _ in turns(backlog, 1)]
-    assert routed == ["a", "a", "b", "b", "n"], "they are one lane now"
+    frontiers = Frontiers(((FAR, 5),))
+    backlog.put("n", Routed(FAR, events("x", 3)), "n")
+    backlog.put("n", frontiers, "n")
+    said = [backlog.take("n", 2)[0] for _ in range(3)]
+    assert [len(events_of(message)) for message in said] == [2, 1, 0]
+    assert said[-1] is frontiers
 
 
 def test_who_publishes_is_answered_with_the_last_part() -> None:
     backlog = Backlog()
     refusal = Refusal("r", "no")
-    backlog.put(appended("a", "x", 3, request=7, refused=(refusal,)), "a")
-    parts = [backlog.take(backlog.turn(), 2)[0] for _ in range(2)]
+    backlog.put(OWN, appended("a", "x", 3, request=7, refused=(refusal,)), "a")
+    parts = [backlog.take(OWN, 2)[0] for _ in range(2)]
     answers = [(part.what.request, part.what.refused) for part in parts if isinstance(part, Appended)]
     assert answers == [(0, ()), (7, (refusal,))]
 
 
-def test_what_is_not_routed_is_not_reported_as_routed() -> None:
+def test_parts_keep_the_offsets_of_their_events() -> None:
     backlog = Backlog()
-    assert backlog.routed(50) == 50
-    backlog.put(appended("a", "x", 2), "a", 10)
-    backlog.put(appended("b", "y", 1), "b", 12)
-    assert backlog.routed(50) == 10
-    backlog.take(backlog.turn(), 1)
-    assert backlog.routed(50) == 10, "one event of the first is left"
-    backlog.take(backlog.turn(), 1)
-    backlog.take(backlog.turn(), 1)
-    assert backlog.routed(50) == 50
+    backlog.put(OWN, appended("a", "x", 5, first=11), "a")
+    parts = [backlog.take(OWN, 2)[0] for _ in range(3)]
+    offsets = [(part.what.first, part.what.end, len(part.what.packed)) for part in parts if isinstance(part, Appended)]
+    assert offsets == [(11, 13, 2), (13, 15, 2), (15, 16, 1)]
 
 
-def test_what_waits_for_events_comes_after_those_that_were_there_and_not_after_later_ones() -> None:
-    backlog, done = Backlog(), []
-    backlog.put(appended("a", "x", 2), "a")
-    backlog.after(lambda: done.append("found"))
-    backlog.put(appended("b", "y", 5), "b")
-    assert list(backlog.ripe()) == []
-    list(zip(range(3), turns(backlog, 1), strict=False))
-    for then in backlog.ripe():
-        then()
-    assert done == ["found"] and backlog.is_behind("b")
-
-
-def test_a_link_that_is_down_takes_its_events_with_it_and_no_others() -> None:
+def test_a_link_that_is_down_takes_its_messages_with_it_and_no_others() -> None:
     backlog = Backlog()
-    backlog.put(Forward(events("x", 2)), "n")
-    backlog.put(appended("a", "x", 1), "a")
+    backlog.put("n", Routed(FAR, events("x", 2)), "n")
+    backlog.put(OWN, appended("a", "x", 1), "a")
     backlog.drop("n")
     assert [sender for sender, _ in turns(backlog, 9)] == ["a"]
     backlog.drop("n")
@@ -221,51 +207,113 @@ class NoLoad(Router):
         return 0
 
 
+class Handling:
+    """A dispatch in which all events wait for their turn, and what it has done."""
+
+    def __init__(self) -> None:
+        self.handled: list[tuple[str, int]] = []
+        self.went_on: list[str] = []
+        self.is_pressed = False
+        router = NoLoad(make_strategy("simple"))
+        self.dispatch = Dispatch(router, self._handle, self.went_on.append, lambda client: self.is_pressed)
+
+    def _handle(self, message: Message, sender: str) -> None:
+        self.handled.append((sender, len(events_of(message))))
+
+
 @pytest.fixture
-async def waiting(monkeypatch: pytest.MonkeyPatch) -> Dispatch:
-    """A dispatch in which all events wait for their turn."""
+async def waiting(monkeypatch: pytest.MonkeyPatch) -> Handling:
     monkeypatch.setattr(Dispatch, "_has_time", lambda self: False)
-    return Dispatch(NoLoad(make_strategy("simple")), lambda message, sender: None, lambda node: None)
+    return Handling()
 
 
-async def test_what_waits_for_events_keeps_its_order_if_a_link_goes_down(waiting: Dispatch) -> None:
-    done: list[str] = []
-    waiting.route(Forward(events("s", 2)), "n")
-    waiting.after(lambda: done.append("page 1"))
-    waiting.link_down("n")
-    waiting.after(lambda: done.append("page 2"))
-    await asyncio.sleep(0)
-    assert done == ["page 1", "page 2"]
+async def test_messages_of_a_neighbour_wait_for_its_events_and_not_for_those_of_others(waiting: Handling) -> None:
+    dispatch = waiting.dispatch
+    dispatch.take(Routed(FAR, events("s", 2)), "n")
+    dispatch.take(Frontiers(()), "n")
+    dispatch.take(Frontiers(()), "m")
+    assert waiting.handled == [("m", 0)] and dispatch.is_behind("n") and not dispatch.is_behind("m")
+    await asyncio.sleep(0.01)
+    assert waiting.handled == [("m", 0), ("n", 2), ("n", 0)]
+    assert waiting.went_on == ["n"] and not dispatch.is_behind("n")
+
+
+async def test_what_waits_is_dropped_with_its_link_and_what_comes_over_the_next_is_handled(waiting: Handling) -> None:
+    dispatch = waiting.dispatch
+    dispatch.take(Routed(FAR, events("s", 2)), "n")
+    dispatch.take(Frontiers(()), "n")
+    dispatch.link_down("n")
+    assert dispatch.is_idle("n") and not dispatch.is_behind("n")
+    dispatch.take(Routed(FAR, events("s", 3)), "n")
+    await asyncio.sleep(0.01)
+    assert waiting.handled == [("n", 3)] and dispatch.is_idle("n")
+
+
+async def test_publishers_wait_while_a_reader_would_lose_events_and_then_go_on(waiting: Handling) -> None:
+    dispatch, waiting.is_pressed = waiting.dispatch, True
+    assert dispatch.room("p") == 0 == dispatch.room("q")
+    await until(lambda: len(waiting.went_on) == 2)
+    assert set(waiting.went_on) == {"p", "q"}, "each looks again, once"
+    assert dispatch.room("p") == 0
+    waiting.is_pressed = False
+    await until(lambda: waiting.went_on[2:] == ["p"])
+    assert dispatch.room("p") > 0
+
+
+@pytest.mark.parametrize(
+    ("where", "weight"),
+    [("near", preparing.WEIGHT), ("near", 0), ("far", preparing.WEIGHT), ("itself", preparing.WEIGHT), ("itself", 0)],
+)
+async def test_a_slow_reader_of_a_log_in_memory_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, where: str, weight: int
+) -> None:
+    """Publishers wait for it; one that is slow itself is heard meanwhile, or it could not say what it has taken."""
+    monkeypatch.setattr("vestnik.broker.core.STALLED", 3600.0)
+    monkeypatch.setattr(preparing, "WEIGHT", weight)
+    async with (
+        asyncio.timeout(PATIENCE),
+        broker("b1") as b1,
+        broker("b2", join=(b1,)) as b2,
+        client(b1, "p") as p,
+        client(b2 if where == "far" else b1) as other,
+    ):
+        slow = p if where == "itself" else other
+        subscription = await slow.subscribe("note LIKE '%a_a%'", queue=10, settled=True)
+        tail = b1.host.core.recovery.tail
+        tail.room = 200_000
+        all_of_it = [Event("market.quote", {"price": price, "note": "abac"}) for price in range(1200)]
+
+        async def publish() -> None:
+            for first in range(0, 1200, 50):
+                await p.publish_many(all_of_it[first : first + 50])
+
+        publishing = asyncio.create_task(publish())
+        for price in range(1200):
+            notification = await subscription.get()
+            assert notification.gap is None and notification.event.data["price"] == price
+            await asyncio.sleep(0.001)
+        await publishing
+        assert tail.start > tail.begin, "the log was full"
 
 
 async def test_events_have_one_turn_at_a_time_however_often_a_link_goes_down(
-    waiting: Dispatch, monkeypatch: pytest.MonkeyPatch
+    waiting: Handling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns: list[int] = []
-    route_on = waiting._route_on
+    dispatch = waiting.dispatch
+    route_on = dispatch._route_on
 
     def counted() -> None:
         turns.append(1)
         route_on()
 
-    monkeypatch.setattr(waiting, "_route_on", counted)
+    monkeypatch.setattr(dispatch, "_route_on", counted)
     for _ in range(5):
-        waiting.route(Forward(events("s", 2)), "n")
-        waiting.link_down("n")
-    waiting.route(Forward(events("s", 1)), "n")
+        dispatch.take(Routed(FAR, events("s", 2)), "n")
+        dispatch.link_down("n")
+    dispatch.take(Routed(FAR, events("s", 1)), "n")
     await asyncio.sleep(0)
     assert len(turns) == 1
-
-
-def test_sources_and_causes_of_what_was_routed_are_forgotten_though_the_lane_goes_on() -> None:
-    backlog = Backlog()
-    for number in range(500):  # two clients of one source, of which one always waits
-        who = "ab"[number % 2]
-        one = Event("t", source="default", causes=((f"c{number}", "1"),))
-        backlog.put(Appended(Append(who, (one,))), who)
-        if number:
-            backlog.take(backlog.turn(), 9)
-    assert len(backlog._by_key) == 3
 
 
 @asynccontextmanager

@@ -15,7 +15,6 @@ import pytest
 from network.security import Authority
 from network.worlds import broker, client, until
 from vestnik import Event
-from vestnik.server import presence
 from vestnik.server.presence import Presence
 from vestnik.transport import heavy, tcp, tls
 from vestnik.transport.ends import CLOSED, UNHANDLED, End
@@ -224,9 +223,8 @@ async def test_a_client_whose_message_waits_for_the_thread_is_not_taken_as_silen
         beats.append(of)
         beat(of)
 
-    monkeypatch.setattr(presence, "BEAT", 0.05)
     monkeypatch.setattr(Presence, "_beat", counted)
-    async with broker() as b, client(b, "honest") as c:
+    async with broker(heartbeat=0.05) as b, client(b, "honest") as c:
         (before,) = b.host._guests
         with busy_thread():
             publishing = asyncio.create_task(c.publish(LARGE.events[0]))

@@ -34,7 +34,18 @@ class Brokers:
         """Where it was before, if it was."""
         data, trace = self._folder / name, self._folder / f"{name}.jsonl"
         command = [str(VESTNIK), "serve", "--name", name, "--listen", self.addresses.get(name, "127.0.0.1:0")]
-        command += ["--data", str(data), "--trace", str(trace), "--lease", str(LEASE), "--sweep", "0.2"]
+        command += [
+            "--data",
+            str(data),
+            "--trace",
+            str(trace),
+            "--lease",
+            str(LEASE),
+            "--heartbeat",
+            str(LEASE / 3),
+            "--sweep",
+            "0.2",
+        ]
         before = LINE[LINE.index(name) - 1] if name != LINE[0] else None
         command += ["--join", self.addresses[before]] if before else []
         running = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")

@@ -11,9 +11,9 @@ import pytest
 
 from journal.journals import crashed, files
 from journal.journals import put as contents
+from network.appends import append_at
 from network.worlds import broker, client, logged, until
 from vestnik import Event
-from vestnik.broker.effects import Append
 from vestnik.errors import JournalFailed
 from vestnik.journal import Entry, Journal, Settings
 from vestnik.server import store as stores
@@ -36,7 +36,7 @@ def passing(number: int) -> Event:
 async def put(store: JournalStore, *events: Event) -> None:
     """Store, and wait for it."""
     answers: list[str] = []
-    store.append(Append("c", events, 1), lambda what, failure, *_: answers.append(failure))
+    store.append(append_at(store.log.next, *events), lambda what, failure, *_: answers.append(failure))
     await until(lambda: bool(answers))
     assert answers == [""]
 
@@ -121,8 +121,8 @@ async def test_a_crash_between_any_two_writes_loses_nothing_and_holds_nothing_tw
         durable[journal._directory.name] = before
         return position
 
-    def append(journal: Journal, entries: list[Entry]) -> int:
-        position = write(journal, entries)
+    def append(journal: Journal, entries: list[Entry], at: int | None = None) -> int:
+        position = write(journal, entries, at)
         crash = shutil.copytree(folder, tmp_path / f"crash {len(moments)}")
         for name in forgets:
             left = crashed(files(crash / name), durable[name], 0.0)
@@ -159,13 +159,13 @@ async def test_what_could_not_be_stored_is_not_held(tmp_path: Path, monkeypatch:
     store = JournalStore(tmp_path / "journal", SMALL)
     write, answers = Journal.append, list[str]()
 
-    def append(journal: Journal, entries: list[Entry]) -> int:
+    def append(journal: Journal, entries: list[Entry], at: int | None = None) -> int:
         if journal is store._journal:
             raise JournalFailed(tmp_path, "write", "the disk is full")
-        return write(journal, entries)
+        return write(journal, entries, at)
 
     monkeypatch.setattr(Journal, "append", append)
-    store.append(Append("c", (held("refused"),), 1), lambda what, failure, *_: answers.append(failure))
+    store.append(append_at(1, held("refused")), lambda what, failure, *_: answers.append(failure))
     await store.close()
     assert "the disk is full" in answers[0]
     assert await reopened(tmp_path) == []

@@ -15,7 +15,8 @@ from vestnik.journal import Journal
 from vestnik.server.history import KEPT, SPARE, Bounds, HistoryStore, Shelf, entry_of
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
-from vestnik.wire.messages import Recall, Taken
+from vestnik.wire.messages import Taken
+from vestnik.wire.origins import ENDLESS, ReadTerms, Slice
 
 
 def prices(history: History) -> list[float]:
@@ -23,7 +24,7 @@ def prices(history: History) -> list[float]:
 
 
 async def linked(b: Broker) -> None:
-    await until(lambda: len(b.host.core.surroundings.positions) == 2)
+    await until(lambda: len(b.host.core.topology.brokers()) == 2)
 
 
 async def test_a_history_answers_for_what_its_broker_has_forgotten() -> None:
@@ -105,6 +106,11 @@ async def test_what_brokers_announce_is_fetched_only_by_who_asks_for_it() -> Non
         await until(lambda: len(history.events) == 2)
         assert await c.fetch("TRUE") == []
         assert [event.type for event in await c.fetch("type IS vestnik.subscription.ended")] == [history.events[1].type]
+        await c.subscribe("price > 4")
+        await until(lambda: len(history.events) == 3)
+        for limit in (10, None):
+            found = await c.fetch("type IS vestnik.subscription", limit=limit)
+            assert [event.type.rpartition(".")[2] for event in found] == ["made", "ended", "made"], "each comes once"
 
 
 async def test_a_history_is_no_reason_to_produce() -> None:
@@ -176,12 +182,34 @@ async def test_the_journal_of_a_history_does_not_grow_for_ever(tmp_path: Path) -
     await store.close()
     again = HistoryStore(bounds, tmp_path)
     assert [event.data["price"] for _, event in again.taken([])] == [2 * SPARE - 3, 2 * SPARE - 2, 2 * SPARE - 1]
-    answers: list[Any] = []
-    again.recall(Recall(1, (Filter.all(),), Replay(all=True)), answers.append)
-    assert [taken.event.data["price"] for part in answers for taken in part.taken] == [1997, 1998, 1999]
-    again.recall(Recall(2, (Filter.all(),), Replay(all=True), after=0), answers.append)
-    assert answers[-1].taken == () and answers[-1].after >= answers[-1].upto
+    assert _prices(_read(again, ReadTerms(0, (Filter.all(),), 10))) == [1997, 1998, 1999]
+    assert _prices(_read(again, ReadTerms(ENDLESS, (Filter.all(),), 10, pick=Replay(last=2)))) == [1998, 1999]
     await again.close()
+
+
+async def test_a_history_is_read_page_by_page_at_its_own_offsets() -> None:
+    """The copies have the seq of other logs."""
+    store = HistoryStore(Bounds())
+    for price in range(5):
+        store.keep(quote(price, id=str(price)).stamped("elsewhere", 1000 - price))
+    first = _read(store, ReadTerms(0, (Filter.all(),), 3))
+    rest = _read(store, ReadTerms(first.upto, (Filter.all(),), 3))
+    assert (_prices(first), _prices(rest)) == ([0, 1, 2], [3, 4])
+    assert (first.offsets, rest.offsets) == ((1, 2, 3), (4, 5))
+    over = _read(store, ReadTerms(rest.upto, (Filter.all(),), 3))
+    assert over.events == () and over.upto == rest.upto and over.gap is None
+    await store.close()
+
+
+def _read(store: HistoryStore, terms: ReadTerms) -> Slice:
+    pages: list[Slice] = []
+    store.read(terms, ENDLESS, pages.append)
+    (page,) = pages
+    return page
+
+
+def _prices(page: Slice) -> list[float]:
+    return [event.data["price"] for event in page.events]
 
 
 async def test_what_is_no_event_in_the_journal_of_a_history_is_left_out(

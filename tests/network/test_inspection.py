@@ -77,7 +77,7 @@ async def test_links_are_made_and_ended_while_brokers_run() -> None:
 
 async def test_whoever_asks_for_a_link_is_told_what_came_of_it() -> None:
     async with broker("b1") as b1, broker("b2", (b1,)) as b2, broker("b3", (b2,)) as b3, client(b3) as c:
-        await until(lambda: "b1" in b3.host.core.surroundings.positions)
+        await until(lambda: "b1" in b3.host.core.topology.brokers())
         with pytest.raises(NotAccepted, match="would close a cycle"):
             await c.inspect("link.add", address=b1.address)
         with pytest.raises(NotAccepted, match="that is b3 itself"):

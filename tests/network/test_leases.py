@@ -46,7 +46,7 @@ async def test_brokers_of_the_same_lease_are_linked_and_events_come_after_it() -
         client(b1) as consumer,
         client(b2) as bus,
     ):
-        await until(lambda: len(b1.host.core.surroundings.positions) == 2)
+        await until(lambda: len(b1.host.core.topology.brokers()) == 2)
         subscription = await consumer.subscribe("price > 0", settled=True)
         await asyncio.sleep(1.5)
         await bus.publish(quote(1))
@@ -59,7 +59,7 @@ async def test_a_broker_inside_a_program_follows_one_that_comes_back_with_anothe
         async with LocalBus(join=at) as bus:
             await before.__aexit__()
             async with broker("b1", listen=read_address(at), lease=2.0, sweep=0.5) as after, client(after) as publisher:
-                await until(lambda: len(after.host.core.surroundings.positions) == 2)
+                await until(lambda: len(after.host.core.topology.brokers()) == 2)
                 subscription = await bus.subscribe("price > 0", settled=True)
                 await asyncio.sleep(2.5)
                 await publisher.publish(quote(1))

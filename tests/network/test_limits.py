@@ -119,32 +119,44 @@ async def test_the_size_of_a_filter() -> None:
             await c.subscribe("a = 1 OR b = 1 OR c = 1 OR d = 1")
 
 
-async def test_what_is_kept_and_what_is_replayed(tmp_path: Path) -> None:
-    async with broker(limits=Limits(keep=10_000, replay=2), data=tmp_path) as b, client(b) as c:
-        with pytest.raises(NotAccepted, match="the limit keep is 10,000"):
+async def test_what_is_in_flight_and_what_is_picked(tmp_path: Path) -> None:
+    async with broker(limits=Limits(keep=1000, replay=2), data=tmp_path) as b, client(b) as c:
+        with pytest.raises(NotAccepted, match="1,001 notifications in flight; the limit keep is 1,000"):
             await c.subscribe("price > 0", queue=1001)
-        await c.publish_many([quote(1), quote(2), quote(3)])
+        await c.publish_many([quote(1, subject="a"), quote(2, subject="b"), quote(3, subject="c")])
         with pytest.raises(NotAccepted, match="the limit replay is 2"):
             await c.fetch("price > 0", limit=3)
         with pytest.raises(NotAccepted, match="the limit replay is 2"):
             await c.subscribe("price > 0", replay=Replay(last=3))
-        subscription = await c.subscribe("price > 0", replay=Replay(all=True))
+        subscription = await c.subscribe("price > 0", replay=Replay(latest_by="subject"))
         first, second = [await subscription.get(10) for _ in range(2)]
         assert [n.event.data["price"] for n in (first, second)] == [2, 3], "the last that may be"
-        assert first.gap and "1 older one was left out: a replay is of 2 here" in str(first.gap)
+        assert first.gap and "1 older event was left out: a replay picks 2 at most" in str(first.gap)
         assert not second.gap
         view = await c.subscribe("price > 0", replay=Replay(latest_by="type"))
         assert not (await view.get(10)).gap, "nothing is left out"
 
 
-async def test_a_fetch_says_what_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_read_as_the_client_takes_it_has_no_limit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with broker(limits=Limits(replay=2), data=tmp_path) as b, client(b) as c:
         await c.publish_many([quote(1), quote(2), quote(3), quote(4)])
+        for replay in (Replay(all=True), Replay(since="2020-01-01T00:00:00Z")):
+            assert await taken(await c.subscribe("price > 0", replay=replay, queue=1), 4) == [1, 2, 3, 4]
         found = await c.fetch("price > 0", limit=None, since="2020-01-01T00:00:00Z")
+        assert [event.data["price"] for event in found] == [1, 2, 3, 4]
+        assert not caplog.text
+
+
+async def test_a_fetch_says_what_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with broker(limits=Limits(replay=2), data=tmp_path) as b, client(b) as c:
+        await c.publish_many([quote(price, subject=str(price)) for price in (1, 2, 3, 4)])
+        found = await c.fetch("price > 0", limit=None, latest_by="subject")
         assert [event.data["price"] for event in found] == [3, 4]
-        assert "2 older ones were left out" in caplog.text
+        assert "2 older events were left out" in caplog.text
         caplog.clear()
-        assert len(await c.fetch("price > 2", limit=None)) == 2
+        assert len(await c.fetch("price > 2", limit=None, latest_by="subject")) == 2
         assert not caplog.text
 
 

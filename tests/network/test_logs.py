@@ -169,25 +169,45 @@ async def test_what_retention_drops(
 async def test_a_consumer_that_lags_and_loses_something_and_catches_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The log is in memory, and full before the consumer reads on."""
     monkeypatch.setattr("vestnik.server.lagging.MOMENT", 0.05)
     caplog.set_level(logging.INFO, "vestnik")
     async with broker() as b, client(b, "feed") as feed, client(b, "slow") as slow:
         subscription = await slow.subscribe("price > 0", name="s")
-        known, end = b.host.core.clients["slow"].subscriptions["s"], b.host._ends["slow"]
+        tail, end = b.host.core.recovery.tail, b.host._ends["slow"]
         await feed.publish(quote(1))
         assert await taken(subscription, 1) == [1]
         b.host.full(end)
         await until(lambda: bool(logged(caplog, "consumer.lagging")))
-        known.kept = type(known.kept)(maxlen=2)
+        tail.room = tail._size * 5 // 2  # for two events
+        first = tail.routed
         await feed.publish_many([quote(price) for price in range(2, 7)])
         b.host.drained(end)
         notification = await subscription.get(10)
-        assert notification.gap is not None and notification.gap.lost == 3
+        assert notification.event.data["price"] == 5 and notification.gap is not None
         await until(lambda: bool(logged(caplog, "consumer.caught_up")))
     fields = {_event(record): record.__dict__["fields"] for record in caplog.records if "consumer" in _event(record)}
     assert fields["consumer.lagging"] == {"consumer": "slow"}
-    assert fields["consumer.lost"] == {"count": 1, "client": "slow", "subscription": "s", "lost": 3}
+    lost = fields["consumer.lost"]
+    assert (lost["client"], lost["subscription"], lost["first"], lost["end"]) == ("slow", "s", first, first + 3)
+    assert lost["log"] == str(b.host.core.origin) and "no data folder" in lost["reason"]
     assert fields["consumer.caught_up"]["consumer"] == "slow"
+
+
+async def test_a_consumer_that_lags_and_catches_up_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vestnik.server.lagging.MOMENT", 0.05)
+    caplog.set_level(logging.INFO, "vestnik")
+    async with broker() as b, client(b, "feed") as feed, client(b, "slow") as slow:
+        subscription = await slow.subscribe("price > 0", queue=2)
+        b.host.full(b.host._ends["slow"])
+        await until(lambda: bool(logged(caplog, "consumer.lagging")))
+        await feed.publish_many([quote(price) for price in range(1, 101)])
+        b.host.drained(b.host._ends["slow"])
+        assert await taken(subscription, 100) == list(range(1, 101))
+        await until(lambda: bool(logged(caplog, "consumer.caught_up")))
+    assert logged(caplog, "consumer.lost") == []
 
 
 async def test_a_buffer_that_is_full_for_a_moment_is_no_lag(

@@ -35,8 +35,11 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a queue of text": (lambda bus: bus.subscribe("TRUE", queue="5"), "a whole number, not '5'"),
     "a replay of a number": (lambda bus: bus.subscribe("TRUE", replay=10), r"such as Replay\(last=10\), not 10"),
     "a strategy that is a class": (lambda bus: bus.subscribe("TRUE", checking=vestnik.Constant), "the class Constant"),
-    "positions that are none": (lambda bus: bus.subscribe("TRUE", seen=5), "a mapping of brokers to positions, not 5"),
-    "a position of text": (lambda bus: bus.subscribe("TRUE", seen={"b": "5"}), "the position of b in seen .* not '5'"),
+    "cursors that are none": (
+        lambda bus: bus.subscribe("TRUE", seen=5),
+        "seen is a mapping of logs to offsets, .* not 5",
+    ),
+    "a cursor of text": (lambda bus: bus.subscribe("TRUE", seen={"b/1": "5"}), "b/1 in seen .* not '5'"),
     "fetch a number": (lambda bus: bus.fetch(3), "a filter is a Filter or its text"),
     "fetch so many": (lambda bus: bus.fetch("TRUE", limit="all"), "the limit of a fetch is a whole number, not 'all'"),
     "advertise a number": (lambda bus: bus.advertise(3), "a filter is a Filter or its text"),
@@ -48,10 +51,12 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a factory of nothing": (lambda bus: bus.factory(_waits), "a filter is a Filter or its text, .* not function"),
 }
 VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "no positions": (
+    "no cursors": (
         lambda bus: bus.subscribe("TRUE", seen={}),
-        "seen has 1 position or more, not 0; subscribe without",
+        "seen has 1 cursor or more, not 0; subscribe without it",
     ),
+    "a cursor in no log": (lambda bus: bus.subscribe("TRUE", seen={"b": 5}), "a log in seen is broker/log, .* not 'b'"),
+    "a cursor before the log": (lambda bus: bus.subscribe("TRUE", seen={"b/1": -1}), "b/1 in seen .* not -1"),
     "a queue of none": (lambda bus: bus.subscribe("TRUE", queue=0), "the queue of a subscription is 1 or more, not 0"),
     "another overflow": (lambda bus: bus.subscribe("TRUE", overflow="x"), "overflow is one of block, .* not 'x'"),
     "a name that is taken": (lambda bus: bus.subscribe("TRUE", name="taken"), "not 'taken'; .* choose another"),

@@ -15,6 +15,7 @@ import pytest
 
 from gateway.webs import cloudevent, world
 from journal.journals import failing_to_sync
+from network.appends import append_at
 from network.processes import serving
 from network.test_durable import VESTNIK, stored
 from network.worlds import broker, client, quote
@@ -58,7 +59,7 @@ async def answers(folder: Path, patch: pytest.MonkeyPatch, fault: Callable[[], N
 
 
 def appended(id: str, request: int = 1) -> Append:
-    return Append("c", (quote(1, source="s", id=id).stamped("b", int(id)),), request)
+    return append_at(int(id), quote(1, source="s", id=id).stamped("b", int(id)), request=request)
 
 
 async def test_a_sync_that_fails_leaves_all_unknown_that_waits_for_it(
@@ -93,7 +94,7 @@ async def test_a_write_that_cannot_be_undone_is_unknown(tmp_path: Path, monkeypa
 async def test_what_waits_for_its_time_is_unknown_where_its_register_may_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = Append("c", (quote(1, source="s", id="1", not_before=2**50),), 1)
+    held = append_at(1, quote(1, source="s", id="1", not_before=2**50))
     found = await answers(tmp_path, monkeypatch, lambda: monkeypatch.setattr(os, "pwrite", half), held)
     assert [unknown for _, _, unknown in found] == [True]
 

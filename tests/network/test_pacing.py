@@ -50,9 +50,8 @@ async def test_all_of_it_comes_in_time(way: str) -> None:
         await until(lambda: not b.host._pacing._ahead)
 
 
-async def test_who_is_not_listened_to_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.server.presence.BEAT", 0.1)
-    async with broker(limits=Limits(publish_rate=10, publish_burst=1)) as b, client(b) as fast:
+async def test_who_is_not_listened_to_is_not_taken_for_dead() -> None:
+    async with broker(heartbeat=0.1, limits=Limits(publish_rate=10, publish_burst=1)) as b, client(b) as fast:
         before = list(b.host._guests)
         await fast.publish_many([quote(price) for price in range(6)])
         await fast.publish(quote(6))

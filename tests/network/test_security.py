@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 import ssl
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,13 +22,14 @@ from network.test_brokers import talk
 from network.worlds import broker, client, logged, quote, taken, until
 from vestnik import Event, Filter, LocalBus, Replay
 from vestnik.errors import InvalidAccess, InvalidSetting, NotAccepted, TurnedAway, Unreachable, Untrusted
+from vestnik.model.times import MICROS
 from vestnik.server.limits import Limits
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, Reader, frame
 from vestnik.wire.leaves import opened
-from vestnik.wire.messages import Goodbye, Hello, Notify, Publish, Subscribe, Welcome
+from vestnik.wire.messages import Delivery, Goodbye, Hello, Notify, Publish, Subscribe, Welcome
 
 ACCESS = """
 [feed]
@@ -241,16 +243,36 @@ async def test_a_review_shows_what_there_is_the_right_to_replay(access: Path, tm
                 await nobody.review(wanted)
 
 
+async def said_to(b: Broker, who: str, subscribe: Subscribe) -> list[Delivery]:
+    """Return what a client is sent at once if it subscribes so."""
+    hello = Hello(VERSION, "c", False, TOKENS[who])
+    said = await talk(b.address, frame(hello), frame(subscribe), wait=False)
+    return [delivery for message in said if isinstance(message, Notify) for delivery in message.deliveries]
+
+
 async def test_the_past_is_not_had_by_saying_that_it_was_not_seen(access: Path) -> None:
     async with broker(access=access) as b, client(b, token=TOKENS["admin"]) as admin:
         await admin.publish_many([quote(price) for price in (10, 60, 40)])
-        subscribe = Subscribe("s", Filter.parse("price > 0"), epoch=1, afresh=2, seen=(("b", 0),), request=1)
-        for who, missed in (("reader", []), ("admin", [10, 60, 40])):
-            hello = Hello(VERSION, "c", False, TOKENS[who])
-            said = await talk(b.address, frame(hello), frame(subscribe), wait=False)
-            found = [delivery for message in said if isinstance(message, Notify) for delivery in message.deliveries]
-            assert [delivery.event.data["price"] for delivery in found if delivery.event] == missed
-            assert any(delivery.gap for delivery in found), "and it is told that some may be missing"
+        log, second = str(b.host.core.origin), b.host.core.recovery.tail.routed - 2
+        for seen in (((log, 0),), ((log, second),), (("b/1", 0),)):
+            subscribe = Subscribe("s", Filter.parse("price > 0"), epoch=1, afresh=2, seen=seen, made=1, request=1)
+            found = await said_to(b, "reader", subscribe)
+            assert [one.event for one in found] == [None], "nothing of the past"
+            assert found[0].gap is not None, "it is told that some may be missing"
+        subscribe = Subscribe("s", Filter.parse("price > 0"), epoch=1, afresh=2, seen=((log, second),), request=1)
+        found = await said_to(b, "admin", subscribe)
+        assert [one.event.data["price"] for one in found if one.event] == [60, 40]
+        assert not any(one.gap for one in found), "nothing is missing"
+
+
+async def test_the_past_is_not_had_by_saying_when_a_subscription_was_made(access: Path) -> None:
+    """Logs that the broker has not seen yet are read from then on."""
+    async with broker(access=access) as b:
+        for who, is_believed in (("reader", False), ("admin", True)):
+            await said_to(b, who, Subscribe("s", Filter.parse("price > 0"), 60.0, afresh=2, made=1, request=1))
+            made = b.host.core.clients[f"{who}/c"].subscriptions["s"].reader.made
+            assert (made == 1) == is_believed
+            assert is_believed or made > (time.time() - 60) * MICROS
 
 
 async def test_the_past_is_not_had_by_changing_what_is_still_to_come(access: Path) -> None:
@@ -260,14 +282,51 @@ async def test_the_past_is_not_had_by_changing_what_is_still_to_come(access: Pat
         client(b, token=TOKENS["desk"]) as c,
     ):
         await admin.publish_many([quote(price) for price in [*[10] * 9000, 60]])
-        subscription = await c.subscribe("price < 50", seen={"b": -1}, queue=10)
+        subscription = await c.subscribe("price < 50", seen={str(b.host.core.origin): 0}, queue=10)
         with pytest.raises(NotAccepted, match="no right to replay that of another filter"):
             await subscription.change("price < 100")
         await subscription.change("price < 20")
         assert set(await taken(subscription, 9000)) == {10}
+        await until(lambda: not b.host.core.recovery.feeds.roster.own((f"desk/{c.name}", subscription.name)))
         await subscription.change("price < 100")
         await admin.publish(quote(70))
         assert await taken(subscription, 1) == [70]
+
+
+@pytest.mark.parametrize(("who", "found"), [("reader", [1, 2, 3, 4, 5, 90]), ("admin", [1, 2, 3, 4, 50, 5, 60, 90])])
+@pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "in memory"])
+async def test_the_past_is_not_had_by_reading_slowly_and_changing_the_filter(
+    access: Path, tmp_path: Path, who: str, found: list[int], is_stored: bool
+) -> None:
+    """A slow reader is a cursor in the past: a new filter must not read from there what the one before did not want."""
+    async with (
+        broker(access=access, data=tmp_path / "data" if is_stored else None) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, "c", token=TOKENS[who]) as c,
+    ):
+        subscription = await c.subscribe("price < 10", queue=2)
+        await admin.publish_many([quote(price) for price in (1, 2, 3, 4, 50, 5, 60)])
+        await subscription.change("price < 70")
+        await subscription.change("price < 100")
+        await admin.publish(quote(90))
+        assert await taken(subscription, len(found)) == found
+        await until(lambda: not b.host.core.clients[f"{who}/c"].subscriptions[subscription.name].reader.earlier)
+
+
+async def test_a_subscription_that_lags_is_not_changed_for_ever(access: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.server.door.MOST_CHANGES", 3)
+    async with (
+        broker(access=access) as b,
+        client(b, token=TOKENS["admin"]) as admin,
+        client(b, token=TOKENS["reader"]) as c,
+    ):
+        subscription = await c.subscribe("price < 10", queue=1)
+        await admin.publish_many([quote(price) for price in (1, 2, 3)])
+        for most in (11, 12, 13):
+            await subscription.change(f"price < {most}")
+        with pytest.raises(NotAccepted, match="changed 3 times and lags"):
+            await subscription.change("price < 14")
+        assert await taken(subscription, 3) == [1, 2, 3]
 
 
 async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path) -> None:

@@ -49,8 +49,8 @@ def test_any_order_of_starting(world: World, order: tuple[str, ...]) -> None:
 
 def test_a_subscriber_vanishes_without_a_word(world: World) -> None:
     """Its lease runs out, and with it the reason to produce."""
-    _, one = world.broker("b1", "--lease", "1", "--sweep", "0.2")
-    linked, two = world.broker("b2", "--join", one, "--lease", "1", "--sweep", "0.2")
+    _, one = world.broker("b1", "--lease", "1", "--heartbeat", "0.3", "--sweep", "0.2")
+    linked, two = world.broker("b2", "--join", one, "--lease", "1", "--heartbeat", "0.3", "--sweep", "0.2")
     linked.until("linked with")
     factory, consumer = world.program("factory", one), world.program("consumer", two)
     assert factory.line() == "starting the service"

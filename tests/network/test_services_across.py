@@ -34,7 +34,7 @@ async def chain(count: int = 3, **settings: Any) -> AsyncIterator[list[Broker]]:
 
 
 async def all_reach(brokers: list[Broker], count: int) -> None:
-    await until(lambda: all(len(b.host.core.surroundings.positions) == count for b in brokers))
+    await until(lambda: all(len(b.host.core.topology.brokers()) == count for b in brokers))
 
 
 @pytest.mark.parametrize("advertisements", [False, True])

@@ -6,41 +6,36 @@ from pathlib import Path
 
 import pytest
 
+from network.appends import append_at
 from network.worlds import broker, client, logged, until
 from vestnik import Event, Replay
-from vestnik.broker.effects import Append
 from vestnik.journal import Journal
 from vestnik.server.store import JournalStore
 from vestnik.wire.packing import TAKEN, pack_taken
 
 
-def event(id: str, source: str = "a", seq: int = 1, causes: tuple[tuple[str, str], ...] = ()) -> Event:
-    return Event("t", {}, source=source, id=id, causes=causes).stamped("b", seq)
+def event(id: str, source: str = "a", seq: int = 1) -> Event:
+    return Event("t", {}, source=source, id=id).stamped("b", seq)
 
 
-async def test_an_effect_that_nobody_waits_for_comes_after_its_cause(tmp_path: Path) -> None:
+async def test_all_comes_back_in_the_order_of_offsets_whether_or_not_anybody_waits_for_it(tmp_path: Path) -> None:
     store = JournalStore(tmp_path / "journal")
     done: list[str] = []
-    for request, one in (
-        (1, event("cause")),
-        (0, event("effect", "e", causes=(("a", "cause"),))),
-        (0, event("x", "f")),
-    ):
-        store.append(Append("c", (one,), request), lambda what, *_: done.append(what.events[0].id))
+    for offset, (request, one) in enumerate([(1, event("a")), (0, event("b", "e")), (0, event("c", "f"))], start=1):
+        store.append(append_at(offset, one, request=request), lambda what, *_: done.append(what.events[0].id))
+        assert not done, "nothing comes back before it is on disk"
     await until(lambda: len(done) == 3)
     await store.close()
-    assert done == ["x", "cause", "effect"]
+    assert done == ["a", "b", "c"]
 
 
-async def test_a_position_is_told_when_all_up_to_it_was_handed_back(tmp_path: Path) -> None:
+async def test_a_position_is_told_when_all_up_to_it_is_on_disk(tmp_path: Path) -> None:
     store = JournalStore(tmp_path / "journal")
-    done: list[Append] = []
-    batch = Append("c", tuple([event(str(seq), seq=seq) for seq in range(1, 6)]), 1)
-    store.append(batch, lambda what, *_: done.append(what))
-    store._journal.sync()
-    assert not done and store.position == 0
+    done: list[int] = []
+    store.append(append_at(1, *[event(str(n)) for n in range(1, 6)]), lambda *_: done.append(store.position))
+    assert store.position == 0
     await until(lambda: bool(done))
-    assert store.position == 5
+    assert done == [5] and store.position == 5
     await store.close()
 
 
@@ -49,7 +44,7 @@ async def test_what_is_no_event_is_named_and_the_rest_is_there(
 ) -> None:
     with Journal.open(tmp_path / "journal") as journal:
         journal.append([(TAKEN, 1, pack_taken("c", event("1"))), (TAKEN, 2, b"\x92\xa1c\x01")])
-        journal.append([(TAKEN, 3, pack_taken("c", event("2", seq=2)))])
+        journal.append([(TAKEN, 3, pack_taken("c", event("2", seq=3)))])
         journal.sync()
     reason = "position 2 cannot be read: it holds no event"
     async with broker(data=tmp_path) as running, client(running) as bus:

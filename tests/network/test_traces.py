@@ -23,6 +23,7 @@ from vestnik.trace.records import (
     Detached,
     Dropped,
     Lost,
+    Missing,
     Notified,
     Published,
     Rejected,
@@ -94,22 +95,37 @@ async def test_what_goes_no_further_is_recorded(tmp_path: Path) -> None:
     assert check_trace(records, advertisements=True) == []
 
 
-async def test_what_a_slow_client_is_not_sent_is_lost_in_the_trace(tmp_path: Path) -> None:
+async def test_what_a_slow_client_is_sent_later_is_not_lost_in_the_trace(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s", queue=2)
+        b.host.full(b.host._ends["c"])
+        await p.publish_many([quote(price) for price in range(1, 7)])
+        b.host.drained(b.host._ends["c"])
+        assert await taken(subscription, 6) == [1, 2, 3, 4, 5, 6]
+    records = read(trace)
+    assert not kinds(records, Lost, Missing)
+    assert [r.event.data["price"] for r in records if isinstance(r, Notified)] == [1, 2, 3, 4, 5, 6]
+    assert check_trace(records) == []
+
+
+async def test_what_the_log_has_no_more_is_missing_in_the_trace(tmp_path: Path) -> None:
+    """The log is in memory, and full before the client reads on."""
     trace = tmp_path / "t.jsonl"
     async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
         subscription = await c.subscribe("price > 0", name="s")
-        known = b.host.core.clients["c"]
-        end = b.host._ends["c"]
         await p.publish(quote(1))
         assert await taken(subscription, 1) == [1]
-        b.host.full(end)
-        known.subscriptions["s"].kept = type(known.subscriptions["s"].kept)(maxlen=2)
+        b.host.full(b.host._ends["c"])
+        tail = b.host.core.recovery.tail
+        tail.room = tail._size * 5 // 2  # for two events
         await p.publish_many([quote(price) for price in range(2, 7)])
-        b.host.drained(end)
+        b.host.drained(b.host._ends["c"])
         notification = await subscription.get(10)
         assert notification.event.data["price"] == 5 and notification.gap is not None
     records = read(trace)
-    assert [(r.first, r.last) for r in records if isinstance(r, Lost)] == [(2, 4)]
+    (missing,) = [r for r in records if isinstance(r, Missing)]
+    assert (missing.client, missing.name) == ("c", "s") and "no data folder" in missing.reason
     assert check_trace(records) == []
 
 

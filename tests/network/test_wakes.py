@@ -18,7 +18,7 @@ from vestnik.server.desk import Desk
 from vestnik.server.engine import LATEST_TICK, Engine
 from vestnik.server.memory import MemoryStore
 from vestnik.server.wakes import Wakes
-from vestnik.wire.messages import Message
+from vestnik.wire.messages import Gap, Message
 
 
 class Timers:
@@ -45,7 +45,10 @@ class Timers:
 class Nowhere:
     def send(self, to: str, message: Message) -> None: ...
 
-    def part(self, neighbour: str, reason: str) -> None: ...
+    def part(self, neighbour: str, code: str, reason: str) -> None: ...
+
+    def gap_told(self, client: str, name: str, gap: Gap) -> None: ...
+
     def go_on(self, node: str) -> None: ...
 
     def flush(self) -> None: ...

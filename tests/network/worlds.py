@@ -23,6 +23,7 @@ PATIENCE = 60.0
 
 def broker(name: str = "b", join: tuple[Broker, ...] = (), **settings: Any) -> Broker:
     """A broker on a free port, and a neighbour of others."""
+    settings.setdefault("heartbeat", min(15.0, settings.get("lease", 60.0) / 3))
     addresses = tuple(read_address(other.address) for other in join)
     return Broker(Settings(name=name, listen=settings.pop("listen", ANYWHERE), join=addresses, **settings))
 

@@ -9,13 +9,14 @@ from vestnik.routing.covering import Covering
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.registry import make_strategy
-from vestnik.routing.router import AdvertisingRouter, Router
-from vestnik.wire.messages import Interest
+from vestnik.routing.router import AdvertisingRouter, Expired, Router
+from vestnik.wire.messages import AdminA, AdminS, Interest
 
 SOURCE = Source("c", "s")
 LOW, HIGH = Filter.parse("x < 1"), Filter.parse("x > 2")
 NOTHING = Filter.parse("x < 1 AND x > 2")
 LEASES = Leases(length=10.0)
+NONE = Expired([], set())
 KINDS = pytest.mark.parametrize("kind", [Router, AdvertisingRouter])
 
 
@@ -24,9 +25,25 @@ def test_what_has_expired_is_named_with_its_filter(kind: type[Router]) -> None:
     router = kind(Covering(), LEASES)
     router.subscribe(SOURCE, LOW, 5.0)
     router.subscribe(SOURCE, HIGH, 9.0)
-    assert router.expire(5.0) == [(SOURCE, LOW)]
+    assert router.expire(5.0) == ([(SOURCE, LOW)], set())
     assert [entry.filter for entry, _ in router.subscriptions] == [HIGH]
-    assert router.expire(9.0) == [(SOURCE, HIGH)]
+    assert router.expire(9.0) == ([(SOURCE, HIGH)], set())
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Router, AdminS), (AdvertisingRouter, AdminS), (AdvertisingRouter, AdminA)])
+def test_neighbours_that_did_not_renew_something_are_named(
+    kind: type[Router], told: type[AdminS] | type[AdminA]
+) -> None:
+    router = kind(Covering(), LEASES)
+    for neighbour in ("silent", "renewing"):
+        router.connect(neighbour)
+        router.take(neighbour, told((Interest(LOW, lease=5.0),)), 0.0)
+    router.take("renewing", told((Interest(LOW, lease=5.0),)), 4.0)
+    assert router.expire(4.0) == NONE
+    assert router.expire(5.0) == ([], {"silent"})
+    assert router.expire(8.0) == NONE
+    router.take("renewing", told((), (Interest(LOW),)), 8.0)
+    assert router.expire(9.0) == NONE
 
 
 @KINDS
@@ -34,12 +51,12 @@ def test_a_subscription_that_wants_nothing_expires(kind: type[Router]) -> None:
     router = kind(Covering(), LEASES)
     router.subscribe(SOURCE, NOTHING, 5.0)
     router.subscribe(SOURCE, NOTHING, 1e9)
-    assert router.expire(6.0) == []
-    assert router.expire(16.0) == [(SOURCE, NOTHING)]
-    assert router.expire(17.0) == []
+    assert router.expire(6.0) == NONE
+    assert router.expire(16.0) == ([(SOURCE, NOTHING)], set())
+    assert router.expire(17.0) == NONE
     router.subscribe(SOURCE, NOTHING, 20.0)
     router.unsubscribe(SOURCE, NOTHING)
-    assert router.expire(20.0) == []
+    assert router.expire(20.0) == NONE
 
 
 @KINDS

@@ -76,7 +76,7 @@ async def test_who_asks_how_a_broker_routes_is_told_and_not_let_in() -> None:
 
         welcome = await answer(Hello(VERSION, "x", is_broker=True))
         assert isinstance(welcome, Welcome) and (welcome.routing, welcome.lease) == ("covering", 30.0)
-        assert b.host.guests == [] and b.host.core.surroundings.all() == {"b"}
+        assert b.host.guests == [] and b.host.core.topology.brokers() == {"b"}
         assert isinstance(await answer(Hello(VERSION, "x", is_broker=True, routing="covering")), Welcome)
         assert [guest.name for guest in b.host.guests] == ["x"], "it says later that it routes so, too"
         writer.close()
@@ -125,7 +125,7 @@ async def test_a_broker_that_comes_back_with_another_routing_is_followed() -> No
             other = broker("second", listen=read_address(where), routing="covering", advertisements=True)
             async with other as again, client(again) as p:
                 await p.advertise("price > 0")
-                await until(lambda: again.host.core.surroundings.all() >= {"second", *_names(near, history)})
+                await until(lambda: again.host.core.topology.brokers() >= {"second", *_names(near, history)})
                 await until(lambda: _wanted_by(again, near) and _wanted_by(again, history))
                 await p.publish(quote(2))
                 assert await taken(subscription, 1) == [2]

@@ -41,7 +41,8 @@ def view(name: str, **said: Any) -> View:
 
 
 def client(**subscription: Any) -> dict[str, Any]:
-    one = MATCHING | {"last": 5, "first_kept": 4, "number": None} | subscription
+    place = {"log": "b1/1", "cursor": 2, "state": "LIVE"}
+    one = MATCHING | place | {"last": 5, "first_kept": 4, "number": None} | subscription
     return {"connected": True, "full": False, "subscriptions": [one], "ended": [], "happenings": [[1.0, "connected"]]}
 
 
@@ -153,10 +154,17 @@ def test_who_does_not_answer_is_named() -> None:
     ]
 
 
-def test_what_is_kept_is_not_said_to_be_unwanted() -> None:
+def test_what_waits_in_the_log_is_not_said_to_be_unwanted() -> None:
+    away = client(cursor=1, state="FETCHING") | {"connected": False}
+    found = told(view("b1", sightings=[TAKEN]), view("b3", sightings=[passage(11.0, "b1")], client=away))
+    assert found.verdict == "kept" and not found.is_delivered
+    assert "it waits in the log b1/1" in found.said and "goes on when c comes back to b3" in found.said
+
+
+def test_what_was_sent_and_not_taken_is_sent_again() -> None:
     away = client(number=4) | {"connected": False}
     found = told(view("b1", sightings=[TAKEN]), view("b3", sightings=[passage(11.0, "b1")], client=away))
-    assert found.verdict == "kept"
+    assert found.verdict == "delivered" and "sends again when c asks for it" in found.said
     assert [step.said for step in found.steps if step.at == 11.0] == ["got it from b1; kept it for client c"]
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
-from vestnik.session.acts import Alarm, Done, Hand, Lost, Say
+from vestnik.session.acts import Alarm, Done, Hand, Lost, Missing, Say
 from vestnik.session.agenda import PATIENCE
 from vestnik.session.checking import Adaptive, Checking, Constant, MultiplicativeDecrease, RandomInterval
 from vestnik.session.session import RENEWALS, Session
+from vestnik.session.subscriptions import WINDOW
 from vestnik.wire.messages import (
     Accepted,
     Advertise,
     Answer,
     Ask,
     Delivery,
-    Last,
     Message,
     Notify,
     Position,
@@ -65,7 +65,8 @@ def silent(**options: Any) -> Session:
 def session(**options: Any) -> Session:
     """A client with a subscription that its broker has accepted."""
     client = silent(refresh=options.pop("refresh", float("inf")))
-    request = client.subscribe("s", WANTED, 0.0, **options)[0].message.request  # type: ignore[union-attr]
+    wanted = Filter.parse(options.pop("wanted", str(WANTED)))
+    request = client.subscribe("s", wanted, 0.0, **options)[0].message.request  # type: ignore[union-attr]
     client.handle(Accepted(request, options.get("lease", float("inf")), EPOCH), 0.0)
     return client
 
@@ -104,7 +105,7 @@ def test_one_event_for_several_subscriptions_is_handed_over_once() -> None:
 
 
 def test_what_is_missing_is_asked_for_at_once_and_handed_over_first() -> None:
-    client = session(keep=10)
+    client = session()
     client.handle(pushed(1), 0.0)
     assert said(client.handle(pushed(3), 1.0)) == [asked(1)]
     assert client.handle(pushed(4), 2.0) == [], "it has been asked for"
@@ -112,7 +113,7 @@ def test_what_is_missing_is_asked_for_at_once_and_handed_over_first() -> None:
 
 
 def test_what_the_broker_lost_is_said_to_be_lost() -> None:
-    client = session(keep=1)
+    client = session()
     client.handle(pushed(3), 0.0)
     client.handle(pushed(5), 0.0)
     answered = client.handle(Answer(((EPOCH, 5),), kept(5)), 1.0)
@@ -121,15 +122,15 @@ def test_what_the_broker_lost_is_said_to_be_lost() -> None:
 
 
 def test_what_the_broker_has_with_holes_is_handed_over_and_the_holes_are_said() -> None:
-    client = session(keep=9)
+    client = session()
     client.handle(pushed(6), 0.0)
     answered = client.handle(Answer(((EPOCH, 6),), kept(2, 5, 6)), 1.0)
     assert answered == [Lost("s", 1, 1), *handed(2), Lost("s", 3, 4), *handed(5, 6)]
 
 
 def test_what_several_subscriptions_missed_comes_in_the_order_of_all() -> None:
-    client = session(keep=9)
-    (other,) = said(client.subscribe("t", WANTED, 0.0, keep=9))
+    client = session()
+    (other,) = said(client.subscribe("t", WANTED, 0.0))
     assert isinstance(other, Subscribe)
     client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     ask = said(client.resume(1.0))[-1]
@@ -140,8 +141,8 @@ def test_what_several_subscriptions_missed_comes_in_the_order_of_all() -> None:
 
 
 def test_an_effect_waits_while_something_is_missing() -> None:
-    client = session(keep=9)
-    (other,) = said(client.subscribe("t", WANTED, 0.0, keep=9))
+    client = session()
+    (other,) = said(client.subscribe("t", WANTED, 0.0))
     assert isinstance(other, Subscribe)
     client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     client.handle(pushed(2), 1.0)
@@ -152,8 +153,27 @@ def test_an_effect_waits_while_something_is_missing() -> None:
     assert results(answered) == [*handed(1, 2), Hand(effect, (("t", 1),)), Hand(event(4), (("t", 2),))]
 
 
+@pytest.mark.parametrize("how", ["accepted", "unknown", "unsubscribed"])
+def test_an_effect_comes_when_nothing_is_missing_any_more(how: str) -> None:
+    """Also if what was missing is of a numbering that is over, and no answer comes."""
+    client = session()
+    (other,) = said(client.subscribe("t", WANTED, 0.0))
+    assert isinstance(other, Subscribe)
+    client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
+    client.handle(pushed(2), 1.0)
+    effect = event(3).replace(causes=[("s", "1")])
+    assert client.handle(Notify((Delivery(effect, ((other.afresh, 1),)),)), 1.0) == []
+    if how == "accepted":
+        acts = client.handle(Accepted(0, epoch=EPOCH + 1), 2.0)
+    elif how == "unknown":
+        acts = client.handle(Unknown(Position("s", EPOCH, 0)), 2.0)
+    else:
+        acts = client.unsubscribe("s", 2.0)
+    assert [act for act in acts if isinstance(act, Hand)] == [Hand(effect, (("t", 1),))]
+
+
 def test_what_is_lost_is_not_missing_any_more() -> None:
-    client = session(keep=9)
+    client = session()
     client.handle(pushed(2), 0.0)
     client.handle(Answer(((EPOCH, 4),), kept(4)), 1.0)
     effect = event(5).replace(causes=[("s", "1")])
@@ -161,14 +181,14 @@ def test_what_is_lost_is_not_missing_any_more() -> None:
 
 
 def test_a_question_that_is_not_answered_is_asked_again() -> None:
-    client = session(keep=1)
+    client = session()
     client.handle(pushed(2), 0.0)
     assert client.wake(PATIENCE) == [Say(asked(0)), Alarm(2 * PATIENCE)]
     assert client.wake(2 * PATIENCE - 0.1) == [Alarm(2 * PATIENCE)], "an alarm too early is set again"
 
 
 def test_a_broker_that_forgot_counts_anew() -> None:
-    client = session(keep=1)
+    client = session()
     client.handle(pushed(1, 2), 0.0)
     subscribe, ask = said(client.resume(1.0))
     assert isinstance(subscribe, Subscribe)
@@ -178,29 +198,30 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
 
 
-def test_what_was_handed_over_before_the_broker_forgot_is_not_handed_over_again() -> None:
+def test_what_came_early_is_dropped_if_the_broker_forgot_and_comes_again() -> None:
     client = session()
-    old, new = (event(number).replace(stream=("b", "s"), seq=number) for number in (1, 2))
-    client.handle(Notify((Delivery(old, ((EPOCH, 1),)),)), 0.0)
-    again = Notify((Delivery(old, ((EPOCH + 1, 1),)), Delivery(new, ((EPOCH + 1, 2),))))
-    assert results(client.handle(again, 1.0)) == [Hand(new, (("s", 2),))]
+    client.handle(pushed(2), 0.0)
+    (subscribe,) = said(client.handle(Unknown(Position("s", EPOCH, 0)), 1.0))
+    assert isinstance(subscribe, Subscribe) and (subscribe.epoch, subscribe.afresh) == (EPOCH, EPOCH + 1)
+    assert said(client.handle(Answer(()), 1.0)) == [], "it is not asked for again"
+    client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)
+    assert results(client.handle(pushed(1, 2, epoch=EPOCH + 1), 3.0)) == handed(1, 2), "and nothing is lost"
+    assert client.handle(Unknown(Position("s", 7, 0)), 1.0) == [] == client.handle(Unknown(Position("gone", 7, 0)), 1.0)
+
+
+def test_what_brokers_announced_while_a_subscription_was_forgotten_may_be_lost() -> None:
+    """No log holds events of brokers."""
+    client = session(wanted="type IS vestnik.subscription")
+    (missing,) = results(client.handle(Accepted(0, epoch=EPOCH + 1), 1.0))
+    assert isinstance(missing, Missing) and missing.name == "s"
+    assert results(session().handle(Accepted(0, epoch=EPOCH + 1), 1.0)) == []
 
 
 def test_that_a_broker_forgot_is_seen_by_whatever_it_says() -> None:
     for told in (pushed(1, epoch=EPOCH + 1), Answer(((EPOCH + 1, 1),), kept(1, epoch=EPOCH + 1))):
-        client = session(keep=1)
+        client = session()
         client.handle(pushed(1, 2), 0.0)
         assert results(client.handle(told, 2.0)) == [Hand(event(1), (("s", 3),))]
-
-
-def test_a_broker_that_does_not_know_what_it_is_asked_for_is_told() -> None:
-    client = session(keep=1)
-    client.handle(pushed(2), 0.0)
-    told = client.handle(Unknown(Position("s", EPOCH, 0)), 1.0)
-    assert results(told) == [Lost("s", 1, 1), *handed(2)]
-    (subscribe,) = said(told)
-    assert isinstance(subscribe, Subscribe) and (subscribe.epoch, subscribe.afresh) == (EPOCH, EPOCH + 1)
-    assert client.handle(Unknown(Position("s", 7, 0)), 1.0) == [] == client.handle(Unknown(Position("gone", 7, 0)), 1.0)
 
 
 def test_what_comes_of_an_earlier_subscription_of_the_same_name_is_not_taken_for_this_one() -> None:
@@ -220,7 +241,7 @@ def test_leases_are_renewed_in_time() -> None:
     client.handle(Accepted(1, 20.0, EPOCH), 1.0)
     client.handle(Accepted(2, 20.0), 2.0)
     assert requested(client.wake(9.9)) == []
-    assert requested(client.wake(10.0)) == [Subscribe("s", WANTED, 20.0, 0, EPOCH, EPOCH + 1)]
+    assert requested(client.wake(10.0)) == [Subscribe("s", WANTED, 20.0, WINDOW, EPOCH, EPOCH + 1)]
     assert requested(client.wake(11.0)) == [Advertise("a", WANTED, 20.0)]
 
 
@@ -250,13 +271,6 @@ def test_what_was_not_answered_is_said_to_the_next_broker() -> None:
     gone = said(client.unsubscribe("t", 0.0))
     client.publish([event(2)], 0.0, answered=False)
     assert said(client.resume(1.0))[-2:] == published + gone
-
-
-def test_who_hears_how_far_the_numbers_are_asks_for_what_it_lacks() -> None:
-    client = session(keep=9)
-    client.handle(pushed(1, 2), 0.0)
-    assert said(client.handle(Last(((EPOCH, 2), (7, 9))), 1.0)) == []
-    assert said(client.handle(Last(((EPOCH, 4),)), 1.0)) == [asked(2)]
 
 
 def test_what_the_application_says() -> None:
@@ -289,13 +303,13 @@ def test_events_that_are_refused_are_named() -> None:
 def test_what_is_changed_is_changed() -> None:
     client = session()
     dear = Filter.parse("price > 90")
-    changed = client.subscribe("s", dear, 1.0, lease=30.0, keep=5, checking=Constant(3))
+    changed = client.subscribe("s", dear, 1.0, lease=30.0, window=5, checking=Constant(3))
     assert requested(changed) == [Subscribe("s", dear, 30.0, 5, EPOCH, EPOCH + 1)]
     assert Alarm(4.0) in changed
 
 
 def test_checking_asks_and_adapts_to_what_was_missed() -> None:
-    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    client = session(checking=Adaptive(delta=20, alpha=0.5, first=20))
     assert client.wake(20.0) == [Say(asked(0)), Alarm(25.0)]
     client.handle(Answer(((EPOCH, 0),)), 20.0)
     assert said(client.wake(59.9)) == [], "nothing was lost: 40 seconds until the next"
@@ -305,7 +319,7 @@ def test_checking_asks_and_adapts_to_what_was_missed() -> None:
 
 
 def test_a_notification_in_between_is_waited_from_anew_and_does_not_change_the_interval() -> None:
-    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    client = session(checking=Adaptive(delta=20, alpha=0.5, first=20))
     client.handle(pushed(1), 12.0)
     assert said(client.wake(20.0)) == []
     client.handle(pushed(2), 31.0)
@@ -317,7 +331,7 @@ def test_a_notification_in_between_is_waited_from_anew_and_does_not_change_the_i
 
 
 def test_a_gap_is_asked_for_at_once_and_counts_at_the_next_check() -> None:
-    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
+    client = session(checking=Adaptive(delta=20, alpha=0.5, first=20))
     assert said(client.handle(pushed(3), 5.0)) == [asked(0)]
     assert client.handle(Answer(((EPOCH, 3),), kept(1, 2, 3)), 6.0) == handed(1, 2, 3)
     assert said(client.wake(24.9)) == []
@@ -328,21 +342,8 @@ def test_a_gap_is_asked_for_at_once_and_counts_at_the_next_check() -> None:
     assert said(client.wake(following)) == [asked(3)], "two were lost"
 
 
-def test_what_was_not_taken_is_not_lost() -> None:
-    client = session(keep=9, checking=Adaptive(delta=20, alpha=0.5, first=20))
-    client.pause("s")
-    client.handle(pushed(1, 2), 5.0)
-    assert said(client.wake(20.0)) == []
-    assert said(client.unpause("s", 30.0)) == [asked(0)]
-    client.handle(Answer(((EPOCH, 5),), kept(2, 3)), 30.0)
-    assert said(client.wake(69.9)) == []
-    assert said(client.wake(70.0)) == [asked(5)], "nothing was lost on the way: 20 seconds more"
-    client.handle(Answer(((EPOCH, 7),), kept(6, 7)), 70.0)
-    assert said(client.wake(70 + 40 * 2 / 3)) == [asked(7)], "what is lost from now on counts"
-
-
 def test_checking_goes_on_where_the_broker_forgot() -> None:
-    client = session(keep=9, checking=Constant(20))
+    client = session(checking=Constant(20))
     client.wake(20.0)
     client.handle(Unknown(Position("s", EPOCH, 0)), 21.0)
     assert asked(0) in said(client.wake(41.0))

@@ -31,7 +31,7 @@ def leased(strategy: str, *, advertisements: bool) -> Network:
     net.attach("c", "b0")
     net.attach("p", "b3")
     net.advertise("p", "all", Filter.all(), lease=LEASE.length)
-    net.subscribe("c", "some", Filter.parse("n > 1"), lease=LEASE.length, keep=100)
+    net.subscribe("c", "some", Filter.parse("n > 1"), lease=LEASE.length, window=100)
     net.settle(1.0, 1.0)
     return net
 

@@ -19,7 +19,7 @@ def pair(strategy: str = "covering", size: int = 4, **options: object) -> Networ
     net = network(line(size), strategy, **options)
     net.attach("c", "b0")
     net.attach("p", f"b{size - 1}")
-    net.subscribe("c", "all", ALL, keep=100)
+    net.subscribe("c", "all", ALL, window=100)
     net.settle()
     return net
 
@@ -90,7 +90,7 @@ def test_what_was_stored_outlives_a_crash() -> None:
     net.crash("b3")
     net.settle()
     net.restart("b3")
-    stored = [entry.event.id for entry in net.brokers["b3"].disk.entries]
+    stored = [entry.event.id for entry in net.brokers["b3"].disk.entries_stored]
     assert stored == ["1"], "the second was not on disk yet"
 
 
@@ -98,7 +98,7 @@ def test_a_client_that_was_away_gets_what_was_kept() -> None:
     net = network(line(2))
     net.attach("c", "b0")
     net.attach("p", "b1")
-    net.subscribe("c", "all", ALL, lease=100.0, keep=100)
+    net.subscribe("c", "all", ALL, lease=100.0, window=100)
     net.settle()
     net.detach("c")
     net.publish("p", quote(1), quote(2))
@@ -138,7 +138,7 @@ def test_messages_are_recorded_where_asked_for() -> None:
     net = pair(all_sent=True)
     net.publish("p", quote(1))
     net.settle()
-    forwards = [record for record in net.trace if isinstance(record, Sent) and record.kind == "Forward"]
+    forwards = [record for record in net.trace if isinstance(record, Sent) and record.kind == "Routed"]
     assert [(record.sender, record.receiver) for record in forwards] == [("b3", "b2"), ("b2", "b1"), ("b1", "b0")]
     assert all(record.events == (("p", "1"),) for record in forwards)
 

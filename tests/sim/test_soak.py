@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from vestnik.broker import catching, clients, confluence, missed, selection
-from vestnik.broker.behind import Behind
+from sim.worlds import small_pages
 from vestnik.cli.sim.soak import check
+from vestnik.recovery.feed import Feed, FeedState
 from vestnik.routing import registry
 from vestnik.routing.reductions import Nothing, Reduction
+from vestnik.sim import runs
 from vestnik.sim.soak import random_scenario, soak
 from vestnik.verify.violations import Violation
-from vestnik.wire import pages
 from vestnik.wire.messages import NodeId
 
 SEEDS = 100
@@ -46,9 +46,8 @@ def test_networks_are_right(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [seed for seed in range(40) if random_scenario(seed).clients.newcomers][:20])
 def test_networks_are_right_where_brokers_hold_little_of_the_past(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = {clients: ("ROOM", 20), catching: ("MOST_LIVE", 4), confluence: ("FEW_HERE", 5), selection: ("UNASKED", 2)}
-    for module, (name, most) in {**bounds, missed: ("MOST_LATE", 4), pages: ("PAGE", 5)}.items():
-        monkeypatch.setattr(module, name, most)
+    small_pages(monkeypatch)
+    monkeypatch.setattr(runs, "PATIENCE", 30.0)
     outcome = soak(seed, check)
     assert not outcome.wrong, outcome.wrong[0]
 
@@ -78,7 +77,22 @@ def test_a_wrong_strategy_is_found_out() -> None:
     assert {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"liveness", "kept"}
 
 
-def test_effects_that_overtake_causes_which_wait_for_the_past_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Behind, "_is_effect", lambda behind, event: False)
-    wrong = soak(95, check).wrong
-    assert {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"causal"}
+def test_a_frontier_that_moves_feeds_which_are_not_live_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they have not read yet was not sent to them."""
+
+    def pass_frontier(feed: Feed, offset: int) -> None:
+        feed.cursor = max(feed.cursor, offset)
+
+    monkeypatch.setattr(Feed, "pass_frontier", pass_frontier)
+    wrong = [violation for seed in range(8) for violation in soak(seed, check).wrong]
+    assert {violation.rule for violation in wrong if isinstance(violation, Violation)} == {"kept"}
+
+
+def test_a_feed_that_becomes_live_before_the_edge_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def go_live(feed: Feed, edge: int) -> bool:
+        feed._become(FeedState.LIVE)
+        return True
+
+    monkeypatch.setattr(Feed, "go_live", go_live)
+    with pytest.raises(AssertionError, match="beyond the edge"):
+        [soak(seed, check) for seed in range(8)]

@@ -8,25 +8,25 @@ from typing import Any
 import pytest
 
 from vestnik import Event, Filter
-from vestnik.broker import clients, confluence, selection
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
+from vestnik.recovery import feeds, pages, reads
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.session.session import Session
+from vestnik.sim import hosts
 from vestnik.sim.network import Network
 from vestnik.sim.topologies import Topology
 from vestnik.trace.records import AnyRecord, Notified
-from vestnik.wire import pages
 from vestnik.wire.messages import NodeId
 
 ALL = Filter.all()
 
 
 def network(topology: Topology, strategy: str = "covering", **options: Any) -> Network:
-    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
         router = Router(make_strategy(strategy, parent=topology.parents[name]))
-        return BrokerCore(name, router, stored=stored)
+        return BrokerCore(name, router, stored=stored, log=log)
 
     return Network(topology, core, lambda name: Session(name, lambda low, high: low), **options)
 
@@ -45,9 +45,8 @@ def kinds(trace: Sequence[AnyRecord]) -> list[str]:
 
 
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The past comes in many parts."""
-    for module in (pages, clients):
-        monkeypatch.setattr(module, "PAGE", 2)
-    monkeypatch.setattr(selection, "UNASKED", 2)
-    monkeypatch.setattr(clients, "ROOM", 4)
-    monkeypatch.setattr(confluence, "FEW_HERE", 2)
+    """Read logs in many pages, mostly from disk, and share few of the reads."""
+    monkeypatch.setattr(feeds, "PAGE", 2)
+    monkeypatch.setattr(reads, "NEAR", 3)
+    monkeypatch.setattr(pages, "SCANNED", 3)
+    monkeypatch.setattr(hosts, "TAIL", 1_000)

@@ -43,6 +43,16 @@ def test_a_table_is_not_silently_short(spark: SparkSession, tmp_path: Path) -> N
     assert (lost.kind, lost.position, lost.positions) == ("dropped", 1, first - 1)
 
 
+def test_positions_that_were_skipped_are_no_losses(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write(tmp_path / "b", "b", [quote(n, "b") for n in range(3)])
+    write(folder, "b", [quote(n, "b") for n in range(3, 6)], skip=65_536)
+    reading, kept = spark.read.format("vestnik").option("url", str(folder)), [1, 2, 3, 65_540, 65_541, 65_542]
+    assert positions(reading.load()) == kept
+    assert positions(reading.option("maxEventsPerPartition", "20000").load()) == kept
+    assert not reading.option("content", "unread").load().collect()
+    assert Sink(tmp_path).finish(stream(spark, folder, maxEventsPerTrigger="2")) == [[0, 1], [2], [3, 4], [5]]
+
+
 def test_a_stream_is_not_silently_short(spark: SparkSession, tmp_path: Path) -> None:
     first = retained(tmp_path / "b", 0, 90)
     query = Sink(tmp_path / "strict").run(stream(spark, tmp_path / "b"), availableNow=True)

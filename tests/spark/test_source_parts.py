@@ -165,6 +165,17 @@ def test_what_was_dropped_is_part_of_the_first_task(tmp_path: Path) -> None:
         assert reader.latestOffset(start, reader.getDefaultReadLimit())["b"][0] == first + 4
 
 
+def test_positions_that_were_skipped_do_not_fill_a_batch(tmp_path: Path) -> None:
+    folder = written(tmp_path / "b", "b", [quote(n, "b") for n in range(3)])
+    written(folder, "b", [quote(n, "b") for n in range(3, 9)], skip=65_536)
+    reader = StreamReader(Reading(urls=(str(folder),), is_strict=True, per_trigger=2))
+    ends, place = list[int](), 0
+    while not ends or place < 65_545:
+        place = reader.latestOffset({"b": [place, ""]}, reader.getDefaultReadLimit())["b"][0]
+        ends.append(place)
+    assert ends == [2, 4, 65_541, 65_543, 65_545]
+
+
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXTS = ["a", "a'b", "a%", "ab", "a_c", "", "a\nb", "é", "\U0001f600", "\uffff", "!"]
 EVENTS = [

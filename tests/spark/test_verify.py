@@ -101,4 +101,4 @@ def test_useless_copies_are_those_found_in_memory(many: Traces) -> None:
         found.setdefault(row.run, {})[row.sender, row.receiver] = row[3:]
     for run, records in many.records.items():
         assert found.get(run, {}) == useless_in_memory(copies(History(records))), run
-    assert sum(useless for of_run in found.values() for _, useless in of_run.values()) > 10
+    assert sum(useless for of_run in found.values() for _, useless in of_run.values()) > 0, "some links carry too much"

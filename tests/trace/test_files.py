@@ -54,7 +54,7 @@ RECORDS: list[AnyRecord] = [
     Detached(3.0, "c", "b"),
     Stalled(3.0, "c", "b"),
     Resumed(3.0, "c", "b"),
-    Sent(3.0, "b", "d", "Forward", (("p", "e"),)),
+    Sent(3.0, "b", "d", "Routed", (("p", "e"),)),
     Dropped(3.0, "b", EVENT, "expired"),
     Vanished(3.0, "b", "d", "AdminS"),
     Linked(3.0, "b", "d"),

@@ -2,79 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Final
 
 import pytest
+from msgspec import structs
 
-from vestnik import Event
-from vestnik.broker.catchup import CatchUp
-from vestnik.broker.confluence import Confluence, Late
-from vestnik.broker.reach import Surroundings
-from vestnik.model.streams import Handed
-from vestnik.session.subscriptions import Seen, Subscription
-from vestnik.wire.messages import NodeId, Reach
+from vestnik.recovery import feeds
+from vestnik.recovery.feed import Feed, FeedState
+from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.topology import Topology
+from vestnik.session.cursors import Cursors
+from vestnik.wire.origins import Slice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
-
-def forget_an_origin(patch: pytest.MonkeyPatch) -> None:
-    """Does not ask one broker for what was missed."""
-    appeared = CatchUp.appeared
-
-    def planted(self: CatchUp, brokers: Iterable[NodeId], now: float) -> Any:
-        return appeared(self, set(brokers) - {"b3"}, now)
-
-    patch.setattr(CatchUp, "appeared", planted)
+PAGE: Final = 2
+"""Events of a page: few, so that most of what was missed takes several pages."""
 
 
-def live_first(patch: pytest.MonkeyPatch) -> None:
-    """Hands out what came meanwhile before what was missed."""
-    patch.setattr(Confluence, "_rank", lambda flow, key: not isinstance(key, Late))
-    patch.setattr(Confluence, "_waits", lambda flow, key: False)
-    patch.setattr(Confluence, "_is_known", lambda flow, broker: True)
+def small_pages(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(feeds, "PAGE", PAGE)
 
 
-def report_too_early(patch: pytest.MonkeyPatch) -> None:
-    """Tells neighbours that they were sent what is still to come."""
-    report = Surroundings.report
+def fetch_nothing_of_one_origin(patch: pytest.MonkeyPatch) -> None:
+    """Take up the live events of one broker without a fetch of what was missed."""
+    catch_up = Feeds._catch_up
 
-    def planted(self: Surroundings, to: NodeId) -> Reach:
-        return Reach(tuple((name, at + 3) for name, at in report(self, to).brokers))
+    def planted(self: Feeds, feed: Feed) -> None:
+        catch_up(self, feed)
+        if feed.origin.broker == "b3" and feed.is_fetching:
+            feed._become(FeedState.LIVE)
 
-    patch.setattr(Surroundings, "report", planted)
-
-
-def forget_positions(patch: pytest.MonkeyPatch) -> None:
-    """A client does not know what it has seen."""
-    patch.setattr(Subscription, "seen", Seen(0, {}, replaying=True))
+    patch.setattr(Feeds, "_catch_up", planted)
 
 
-def hand_again(patch: pytest.MonkeyPatch) -> None:
-    """A client hands over what comes again, whether it has come before or not."""
-    takes = Handed.takes
-
-    def planted(self: Handed, event: Event, *, again: bool = False) -> bool:
-        return again or takes(self, event)
-
-    patch.setattr(Handed, "takes", planted)
+def give_live_events_while_fetching(patch: pytest.MonkeyPatch) -> None:
+    """Give live events before the missed ones, and move the cursor beyond these."""
+    patch.setattr(Feed, "is_live", property(lambda feed: feed.state is not FeedState.UNREACHABLE))
 
 
-def stop_at_a_page(patch: pytest.MonkeyPatch) -> None:
-    """Does not ask for the rest of what a broker sends in parts."""
-    recalled = CatchUp.recalled
+def stay_live_without_a_way(patch: pytest.MonkeyPatch) -> None:
+    """Take a way that was lost and found again for one that was never lost."""
+    catch_up = Feed.catch_up
 
-    def planted(self: CatchUp, broker: NodeId, message: Any, now: float) -> Any:
-        return recalled(self, broker, type(message)(message.number, message.taken, message.upto, message.upto), now)
+    def planted(self: Feed) -> None:
+        if not self.is_live:
+            catch_up(self)
 
-    patch.setattr(CatchUp, "recalled", planted)
+    patch.setattr(Feed, "break_off", lambda feed: None)
+    patch.setattr(Feed, "catch_up", planted)
+
+
+def drop_events_for_which_there_is_no_room(patch: pytest.MonkeyPatch) -> None:
+    """Pass over an event if its reader has not taken the ones before it."""
+    patch.setattr(Feeds, "_lag", lambda feeds, key, origin, offset: None)
+
+
+def skip_the_rest_after_a_page(patch: pytest.MonkeyPatch) -> None:
+    """Take a page for the whole rest of the log."""
+    part_of = Feed.part_of
+
+    def planted(self: Feed, page: Slice, edge: int) -> Slice | None:
+        part = part_of(self, page, edge)
+        return None if part is None else structs.replace(part, upto=max(part.upto, edge))
+
+    patch.setattr(Feed, "part_of", planted)
+
+
+def hide_breaks(patch: pytest.MonkeyPatch) -> None:
+    """Do not tell neighbours that an origin was out of reach for a while."""
+    patch.setattr(Topology, "_unsay", lambda topology, neighbour, origin: [])
+
+
+def forget_cursors(patch: pytest.MonkeyPatch) -> None:
+    """Let a client hand over no cursors to its next broker."""
+    patch.setattr(Cursors, "said", {})
+
+
+def hand_over_old_cursors(patch: pytest.MonkeyPatch) -> None:
+    """Let a client hand over cursors before what it has, and take everything that comes."""
+    said: property = vars(Cursors)["said"]
+
+    def planted(self: Cursors) -> dict[str, int]:
+        return {log: max(1, offset - 3) for log, offset in said.__get__(self).items()}
+
+    patch.setattr(Cursors, "said", property(planted))
+    patch.setattr(Cursors, "takes", lambda cursors, event, log, *, replayed: True)
 
 
 MISTAKES: dict[str, tuple[Plant, str]] = {
-    "a recall forgets one origin": (forget_an_origin, "kept"),
-    "live events come before the missed ones": (live_first, "kept"),
-    "positions are reported before events are forwarded": (report_too_early, "kept"),
-    "a client throws its positions away": (forget_positions, "kept"),
-    "what comes again is handed over twice": (hand_again, "once"),
-    "the rest of a recall is not asked for": (stop_at_a_page, "kept"),
+    "one origin is not asked for what was missed": (fetch_nothing_of_one_origin, "kept"),
+    "live events come before the missed ones": (give_live_events_while_fetching, "kept"),
+    "a lost way does not end that a feed is live": (stay_live_without_a_way, "kept"),
+    "events are dropped if the window is full": (drop_events_for_which_there_is_no_room, "kept"),
+    "the rest after a page is not asked for": (skip_the_rest_after_a_page, "kept"),
+    "neighbours do not hear of a break": (hide_breaks, "kept"),
+    "a client throws its cursors away": (forget_cursors, "kept"),
+    "a client hands over what it had before": (hand_over_old_cursors, "once"),
 }
+"""Each mistake by what goes wrong, and the rule by which it is found."""

@@ -14,7 +14,7 @@ from vestnik.routing.identity import Everything, Identity
 from vestnik.routing.merging import Boxes, Merged, Merging
 from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import NO_CHANGE, Change, Entry, Net, Nothing, Reduction, Strategy
-from vestnik.routing.router import AdvertisingRouter, Router, Targets, Told
+from vestnik.routing.router import AdvertisingRouter, Expired, Router, Targets, Told
 from vestnik.verify.agreement import Definition
 from vestnik.verify.network import LEASES, MakeRouter
 from vestnik.wire.messages import AdminA, AdminS, NodeId
@@ -211,9 +211,9 @@ class LostUnsubscribe(Router):
 
 
 class NeverExpires(Router):
-    def expire(self, now: float) -> list[tuple[Source, Filter]]:
+    def expire(self, now: float) -> Expired:
         self.subscriptions.audit(now)
-        return []
+        return Expired([], set())
 
 
 class Backwards(Router):

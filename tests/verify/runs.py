@@ -8,11 +8,10 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from verify.catching_up import MISTAKES
+from verify.catching_up import MISTAKES, small_pages
 from verify.planted import BUGS
 from verify.test_kept import rough
 from verify.test_traces import MORTAL, RIGHT, SPOILED, WANTED, event, handed
-from vestnik.broker import selection
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Scenario
 from vestnik.sim.soak import random_scenario
@@ -31,7 +30,6 @@ from vestnik.trace.records import (
 )
 from vestnik.verify.network import MakeRouter, Network
 from vestnik.verify.scripts import random_script
-from vestnik.wire import pages
 from vestnik.wire.replays import Replay
 
 SIMULATED = (0, 9, 12, 26, 28, 34)
@@ -89,8 +87,7 @@ def traces() -> Iterator[tuple[str, list[AnyRecord]]]:
         yield f"scenario {seed}, spoiled", spoiled_at_random(found, Random(seed))
     for name, (plant, _) in MISTAKES.items():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pages, "PAGE", 2)
-            patch.setattr(selection, "UNASKED", 2)
+            small_pages(patch)
             plant(patch)
             yield f"planted: {name}", simulated(rough())
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from verify import catching_up
 from verify.catching_up import MISTAKES, Plant
 from vestnik import Event, Filter
-from vestnik.broker import selection
 from vestnik.sim.faults import Away, Crash, CutLink, Move
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Clients, Lease, Routing, Scenario
@@ -33,7 +33,6 @@ from vestnik.trace.records import (
 )
 from vestnik.verify.traces import check_trace
 from vestnik.verify.violations import Violation
-from vestnik.wire import pages
 
 WANTED = Filter.parse("x > 1")
 
@@ -123,7 +122,7 @@ def rough() -> Scenario:
     return Scenario(
         topology=Line(4),
         routing=Routing(strategy="covering"),
-        clients=Clients(consumers=6, subscriptions=2, producers=4, rate=4.0, probes=2),
+        clients=Clients(consumers=6, subscriptions=2, producers=4, rate=4.0, probes=2, window=2),
         workload=Stock(stocks=3),
         leases=Lease(length=4.0, refresh=1.5, sweep=0.5),
         faults=(
@@ -148,9 +147,8 @@ def violations(scenario: Scenario) -> list[Violation]:
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is recalled comes in parts, and most of it has to be asked for again."""
-    monkeypatch.setattr(pages, "PAGE", 2)
-    monkeypatch.setattr(selection, "UNASKED", 2)
+    """Let what was missed come in many pages."""
+    catching_up.small_pages(monkeypatch)
 
 
 @pytest.mark.usefixtures("small_pages")

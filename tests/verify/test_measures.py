@@ -16,7 +16,7 @@ def event(number: int, **envelope: int) -> Event:
 
 
 def sent(at: float, sender: str, receiver: str, *numbers: int) -> Sent:
-    return Sent(at, sender, receiver, "Forward", tuple(("p", f"e{number}") for number in numbers))
+    return Sent(at, sender, receiver, "Routed", tuple(("p", f"e{number}") for number in numbers))
 
 
 def test_latency_counts_from_when_an_event_may_be_delivered() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from vestnik import Event, Filter
-from vestnik.broker.core import BrokerCore
+from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter
@@ -377,7 +377,7 @@ def test_what_was_sent_in_time_may_arrive_later() -> None:
     late = [v.rule for v in check_trace([*begin, handed(4.0, MORTAL, 1)], settling=0.5)]
     assert late == ["timely", "liveness"]
     assert [v.rule for v in check_trace([*begin, sent, handed(4.0, MORTAL, 1)], settling=0.5)] == ["liveness"]
-    assert check_trace([*begin, Sent(3.5, "b", "d", "Forward", (("p", "e1"),))]) == []
+    assert check_trace([*begin, Sent(3.5, "b", "d", "Routed", (("p", "e1"),))]) == []
 
 
 @pytest.mark.parametrize(
@@ -532,8 +532,8 @@ def test_liveness_binds_publisher_and_advertiser() -> None:
 def test_a_client_may_publish_and_take_its_advertisement_back(released: int) -> None:
     """What is recorded where the broker takes it was published before."""
 
-    def core(name: NodeId, stored: Sequence[Append]) -> BrokerCore:
-        return BrokerCore(name, AdvertisingRouter(make_strategy("covering")), stored=stored)
+    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+        return BrokerCore(name, AdvertisingRouter(make_strategy("covering")), stored=stored, log=log)
 
     network = Network(line(2), core, lambda name: Session(name, lambda low, high: low))
     network.attach("p", "b0")

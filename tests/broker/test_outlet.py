@@ -1,0 +1,131 @@
+"""Where events leave a broker: one message for each receiver, and what is said with it."""
+
+from __future__ import annotations
+
+from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, ids, quote, sent_to
+from vestnik.broker.core import OwnLog
+from vestnik.broker.effects import Append, Appended, Effect, GapTold, Gone, NotAppended, Note, Send, Tick
+from vestnik.wire.messages import (
+    AdminS,
+    Interest,
+    Notify,
+    Position,
+    Publish,
+    Stored,
+    Subscribe,
+    Took,
+    Unsubscribe,
+)
+from vestnik.wire.origins import Origin, Routed
+
+X = Origin("x", 1)
+
+
+def routed(effects: list[Effect], to: str) -> list[Routed]:
+    return [message for message in sent_to(effects, to) if isinstance(message, Routed)]
+
+
+def test_a_batch_is_one_message_for_each_receiver_with_what_it_wants() -> None:
+    world = World()
+    far = world.meet(via="u")
+    world.tell("v", AdminS(add=(Interest(DEAR),)))
+    world.tell("c", Subscribe("s", CHEAP, afresh=7))
+    world.tell("d", Subscribe("s", ACME, afresh=7))
+    effects = far.publish(quote(1, "1"), quote(95, "2"), quote(2, "3"))
+    assert [[event.id for event in one.events] for one in routed(effects, "v")] == [["2"]]
+    assert routed(effects, "u") == []
+    assert ids(effects, "c") == ["1", "3"] and ids(effects, "d") == ["1", "2", "3"]
+    assert len(sent_to(effects, "c")) == len(sent_to(effects, "d")) == 1
+
+
+def test_events_are_routed_and_delivered_with_their_log() -> None:
+    world = World()
+    world.meet(log=5)
+    world.tell("v", AdminS(add=(Interest(ACME),)))
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    effects = world.logs[Origin("x", 5)].publish(quote(1, "1"))
+    assert [one.origin for one in routed(effects, "v")] == [Origin("x", 5)]
+    (notify,) = sent_to(effects, "c")
+    assert isinstance(notify, Notify) and notify.logs == (("x", 5),)
+
+
+def test_what_is_stored_is_routed_before_its_publisher_is_answered() -> None:
+    world = World()
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    (append,) = world.tell("p", Publish((quote(1, "1"),), request=1))
+    assert isinstance(append, Append)
+    kinds = [type(e.message).__name__ for e in world.tell("b", Appended(append)) if isinstance(e, Send)]
+    assert kinds == ["Routed", "Notify", "Stored"]
+
+
+def test_what_could_not_be_stored_goes_nowhere_and_does_not_stop_what_follows() -> None:
+    world = World()
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    (first,) = world.tell("p", Publish((quote(1, "1"),), request=1))
+    (second,) = world.tell("p", Publish((quote(1, "2"),), request=2))
+    assert isinstance(first, Append) and isinstance(second, Append)
+    failed = world.tell("b", NotAppended(first, "full"))
+    assert not ids(failed) and not routed(failed, "u")
+    (stored,) = [one for one in sent_to(failed, "p") if isinstance(one, Stored)]
+    assert [refusal.id for refusal in stored.refused] == ["1"]
+    effects = world.tell("b", Appended(second))
+    assert ids(effects) == ["2"] and routed(effects, "u")[0].events[0].seq == 2
+
+
+def test_what_has_expired_is_noted_and_goes_no_further() -> None:
+    world = World()
+    far = world.meet()
+    world.tell("v", AdminS(add=(Interest(ACME),)))
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    world.now = 5.0
+    effects = far.publish(quote(1, "old", expires=1_000_000), quote(2, "new"))
+    assert [effect.event.id for effect in effects if isinstance(effect, Note)] == ["old"]
+    assert ids(effects) == ["new"] and [one.id for one in routed(effects, "v")[0].events] == ["new"]
+
+
+def test_observers_are_told_of_each_gap() -> None:
+    world = World(neighbours=(), log=OwnLog(room=1))
+    world.tell("c", Subscribe("s", ACME, window=1, afresh=7))
+    world.publish("p", *[quote(1, str(number)) for number in range(5)])
+    (told,) = [e for e in world.tell("c", Took((Position("s", 7, 1),))) if isinstance(e, GapTold)]
+    assert (told.client, told.name, told.gap.log, told.gap.first, told.gap.end) == ("c", "s", "b/1", 2, 5)
+
+
+def test_a_client_is_told_how_far_it_has_come_when_that_is_known() -> None:
+    world = World()
+    far = world.meet()
+    far.accept(quote(1, "1"))
+    world.silent = {X}
+    world.now = 10.0
+    effects = world.handle("c", Subscribe("s", ACME, afresh=7, request=1))
+    (first,) = accepted(effects)
+    assert dict(first.seen) == {"b/1": 1}, "x has not said yet where it starts"
+    world.silent = set()
+    (later,) = [one for one in accepted(world.answer(effects)) if not one.request]
+    assert dict(later.seen) == {"b/1": 1, "x/1": 2}
+
+
+def test_nothing_is_sent_for_a_subscription_that_has_ended() -> None:
+    world = World(neighbours=())
+    world.tell("c", Subscribe("s", ACME, window=1, afresh=7))
+    world.publish("p", quote(1, "1"), quote(1, "2"))
+    world.tell("c", Unsubscribe("s"))
+    assert world.tell("c", Took((Position("s", 7, 1),))) == []
+    assert ids(world.publish("p", quote(1, "3"))) == []
+    world.tell("d", Subscribe("s", ACME, afresh=7))
+    world.tell("b", Gone("d"))
+    assert ids(world.publish("p", quote(1, "4")), "d") == []
+
+
+def test_an_event_that_waits_for_its_time_gets_its_place_in_the_log_then() -> None:
+    world = World(neighbours=("u",))
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    assert not routed(world.publish("p", quote(1, "held", not_before=2_000_000)), "u")
+    (one,) = routed(world.publish("p", quote(1, "now")), "u")
+    world.now = 2.0
+    (append,) = [effect for effect in world.tell("b", Tick()) if isinstance(effect, Append)]
+    (other,) = routed(world.store(append), "u")
+    assert [(event.id, event.seq) for event in (*one.events, *other.events)] == [("now", 2), ("held", 3)]
+    assert world.broker.origin == OWN

@@ -1,0 +1,114 @@
+"""An event that was published at two brokers is given once."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.worlds import ACME, CHEAP, World, ids, quote
+from vestnik.broker.effects import LinkDown, LinkUp
+from vestnik.recovery import feeds, reader, repeats
+from vestnik.recovery.repeats import Repeats
+from vestnik.wire.messages import Position, Subscribe, Took
+from vestnik.wire.origins import Origin
+from vestnik.wire.replays import Replay
+
+X, Y = Origin("x", 1), Origin("y", 1)
+PAIR = ("s", "1")
+
+
+def test_the_same_event_of_another_log_is_a_twin_and_of_the_same_log_is_not() -> None:
+    known = Repeats()
+    assert known.add(PAIR, X, 7) is None
+    assert known.add(PAIR, X, 7) is None, "it comes again because its reader lagged"
+    assert known.add(PAIR, Y, 3) == known.first(PAIR) == (X, 7, 1)
+    assert known.first(("s", "2")) is None and known.serial == 1
+
+
+def test_at_least_the_last_events_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "REPEAT_WINDOW", 10)
+    known = Repeats()
+    for number in range(100):
+        known.add(("s", str(number)), X, number)
+        assert all(known.first(("s", str(one))) for one in range(max(0, number - 9), number + 1))
+    assert known.first(("s", "50")) is None
+
+
+def took(world: World, number: int, name: str = "s") -> list[str]:
+    return ids(world.tell("c", Took((Position(name, 7, number),))))
+
+
+def test_a_reader_that_shares_the_feeds_gets_it_once() -> None:
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    assert ids(x.publish(quote(5, "1"))) == ["1"]
+    assert ids(y.publish(quote(5, "1"), quote(6, "2"))) == ["2"]
+    assert ids(x.publish(quote(6, "2"))) == []
+
+
+def test_a_repeat_is_no_repeat_for_a_reader_that_began_between_the_two() -> None:
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    world.tell("d", Subscribe("s", ACME, afresh=7))
+    x.publish(quote(5, "1"))
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    effects = y.publish(quote(5, "1"))
+    assert ids(effects, "d") == [] and ids(effects, "c") == ["1"]
+
+
+def test_a_reader_that_lags_at_one_log_gets_it_of_the_other_and_once() -> None:
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    world.tell("c", Subscribe("s", CHEAP, window=2, afresh=7))
+    world.silent = {X}
+    assert ids(x.publish(*[quote(1, str(number)) for number in range(4)])) == ["0", "1"]
+    world.silent = {X, Y}
+    assert took(world, 2) == []
+    assert ids(y.publish(quote(1, "3"))) == ["3"], "it has not come to it at x"
+    (read,) = [one for one in world.broker.recovery.feeds.requests._open.values() if one.origin == X]
+    assert read.sent is not None
+    world.silent = set()
+    assert ids(world.tell("u", x.page_of(read.sent))) == ["2"]
+
+
+def test_a_reader_that_read_it_by_itself_does_not_get_it_again() -> None:
+    """Nobody else wanted it when it came, and its reader lagged."""
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    world.tell("c", Subscribe("s", CHEAP, window=1, afresh=7))
+    x.publish(quote(1, "0"), quote(1, "1"))
+    world.tell("b", LinkDown("u"))
+    x.accept(quote(1, "2"))
+    world.tell("b", LinkUp("u"))
+    world.meet("x")
+    assert [took(world, number) for number in (1, 2, 3)] == [["1"], ["2"], []]
+    assert ids(y.publish(quote(1, "2"))) == []
+
+
+def test_what_was_replayed_does_not_come_again_of_another_log() -> None:
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    x.accept(quote(1, "1"), quote(2, "2"))
+    for replay in (Replay(all=True), Replay(last=2)):
+        assert ids(world.tell("c", Subscribe(str(replay), ACME, afresh=7, replay=replay))) == ["1", "2"]
+    assert ids(y.publish(quote(2, "2"))) == []
+
+
+def test_it_is_remembered_from_when_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long before its reader had begun."""
+    for module in (repeats, reader, feeds):
+        monkeypatch.setattr(module, "REPEAT_WINDOW", 5)
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    world.tell("c", Subscribe("s", CHEAP, window=1, afresh=7))
+    for number in range(1, 21):
+        assert ids(x.publish(quote(1, str(number)))) == [str(number)]
+        took(world, number)
+    assert ids(x.publish(quote(1, "a"), quote(1, "b"))) == ["a"]
+    world.silent = {X}
+    assert took(world, 21) == []
+    assert ids(y.publish(quote(1, "b"))) == ["b"]
+    took(world, 22)
+    (read,) = [one for one in world.broker.recovery.feeds.requests._open.values() if one.origin == X]
+    assert read.sent is not None
+    assert ids(world.tell("u", x.page_of(read.sent))) == []
