@@ -243,7 +243,7 @@ class Node:
             self.do(Took(()), client)  # one that comes back is given what waits for it, still by the filter before
             feeds = self.core.recovery.feeds
             given = feeds.cursors((client, message.name)).items()
-            over = [text for text, disk in self.world.disks.items() if feeds.is_over(disk.origin)]
+            over = [text for text, disk in self.world.disks.items() if feeds.roster.is_over(disk.origin)]
             cursors = {**{str(one): offset for one, offset in given}, **dict.fromkeys(over, FOREVER)}
             self.world.numberings[before.epoch].filters.append((cursors, message.filter))
 

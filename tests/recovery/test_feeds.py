@@ -8,9 +8,10 @@ from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, asked, ids, q
 from vestnik import Event, Filter
 from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Appended, Effect, LinkDown, LinkUp, LogRead, NotAppended, ReadLog, Tick
-from vestnik.recovery import feeds as feeds_module
-from vestnik.recovery.feeds import BEYOND, SUPERSEDED
+from vestnik.recovery import reading
+from vestnik.recovery.feeds import SUPERSEDED
 from vestnik.recovery.pages import read_page
+from vestnik.recovery.reading import BEYOND
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.wire.messages import (
     Advertise,
@@ -360,7 +361,7 @@ def timed(id: str, time: int, **envelope: object) -> Event:
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_replays_are_merged_in_the_order_of_time(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds_module, "PAGE", size)
+    monkeypatch.setattr(reading, "PAGE", size)
     world = World()
     x, y = world.meet("x"), world.meet("y", via="v")
     x.accept(*[timed(str(n), n) for n in (1, 4, 5, 8)])

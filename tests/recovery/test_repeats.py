@@ -6,7 +6,7 @@ import pytest
 
 from broker.worlds import ACME, CHEAP, World, ids, quote
 from vestnik.broker.effects import LinkDown, LinkUp
-from vestnik.recovery import feeds, reader, repeats
+from vestnik.recovery import reader, repeats
 from vestnik.recovery.repeats import Repeats
 from vestnik.wire.messages import Position, Subscribe, Took
 from vestnik.wire.origins import Origin
@@ -96,7 +96,7 @@ def test_what_was_replayed_does_not_come_again_of_another_log() -> None:
 
 def test_it_is_remembered_from_when_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long before its reader had begun."""
-    for module in (repeats, reader, feeds):
+    for module in (repeats, reader):
         monkeypatch.setattr(module, "REPEAT_WINDOW", 5)
     world = World()
     x, y = world.meet("x"), world.meet("y", via="v")

@@ -29,7 +29,7 @@ class World:
 
     def read(self, origin: Origin, page: Slice, edge: int) -> None:
         """Answer what is read of a log."""
-        for read in self.feeds.due_reads():
+        for read in self.feeds.next_reads():
             if read.origin == origin:
                 self.feeds.requests.read(read.request, origin, page, edge)
 

@@ -33,7 +33,8 @@ CLIENTS: Final = "client change pause pmove readvertise quick".split()
 CALM_AT: Final = 42.0
 END: Final = 110.0
 SMALL: Final = {
-    "vestnik.recovery.feeds.PAGE": 4,
+    "vestnik.recovery.reading.PAGE": 4,
+    "vestnik.recovery.giving.STEPS": 6,
     "vestnik.recovery.reads.NEAR": 8,
     "vestnik.recovery.pages.SCANNED": 12,
 }

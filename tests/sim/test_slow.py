@@ -10,7 +10,7 @@ from sim.worlds import ALL, handed, network, quote, small_pages
 from vestnik.broker.core import BrokerCore
 from vestnik.cli.sim.soak import check
 from vestnik.model.times import MICROS
-from vestnik.recovery import feeds, reads
+from vestnik.recovery import reading, reads
 from vestnik.sim import runs
 from vestnik.sim.links import Constant, Link
 from vestnik.sim.network import Network
@@ -133,7 +133,7 @@ def test_what_is_stored_when_a_replay_of_the_last_begins_comes_after_it() -> Non
 
 @pytest.mark.parametrize("replay", [None, Replay(all=True)])
 def test_what_comes_twice_is_asked_for_once(replay: Replay | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "PAGE", 2)
+    monkeypatch.setattr(reading, "PAGE", 2)
     net = pair(link=Link(Constant(0.1), duplication=0.9), all_sent=True)
     net.cut("b0", "b1")
     net.publish("p", *[quote(number) for number in range(20)])
@@ -278,7 +278,7 @@ def test_what_was_replayed_is_not_again() -> None:
 @pytest.mark.parametrize("parts", [False, True], ids=["before it has answered", "in the midst of its answer"])
 def test_what_a_broker_was_to_replay_comes_when_it_is_back(parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if parts:
-        monkeypatch.setattr(feeds, "PAGE", 2)
+        monkeypatch.setattr(reading, "PAGE", 2)
     net = network(line(3), link=Link(Constant(1.0)))
     net.attach("c", "b0")
     net.attach("p", "b2")

@@ -10,7 +10,7 @@ import pytest
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append
-from vestnik.recovery import feeds, pages, reads
+from vestnik.recovery import pages, reading, reads
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.session.session import Session
@@ -46,7 +46,7 @@ def kinds(trace: Sequence[AnyRecord]) -> list[str]:
 
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read logs in many pages, mostly from disk, and share few of the reads."""
-    monkeypatch.setattr(feeds, "PAGE", 2)
+    monkeypatch.setattr(reading, "PAGE", 2)
     monkeypatch.setattr(reads, "NEAR", 3)
     monkeypatch.setattr(pages, "SCANNED", 3)
     monkeypatch.setattr(hosts, "TAIL", 1_000)

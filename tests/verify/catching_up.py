@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 from msgspec import structs
 
-from vestnik.recovery import feeds
+from vestnik.recovery import reading
 from vestnik.recovery.feed import Feed, FeedState
-from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.roster import Roster
 from vestnik.recovery.topology import Topology
 from vestnik.session.cursors import Cursors
 from vestnik.wire.origins import Slice
@@ -22,19 +22,19 @@ PAGE: Final = 2
 
 
 def small_pages(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(feeds, "PAGE", PAGE)
+    patch.setattr(reading, "PAGE", PAGE)
 
 
 def fetch_nothing_of_one_origin(patch: pytest.MonkeyPatch) -> None:
     """Take up the live events of one broker without a fetch of what was missed."""
-    catch_up = Feeds._catch_up
+    catch_up = Roster.catch_up
 
-    def planted(self: Feeds, feed: Feed) -> None:
+    def planted(self: Roster, feed: Feed) -> None:
         catch_up(self, feed)
         if feed.origin.broker == "b3" and feed.is_fetching:
             feed._become(FeedState.LIVE)
 
-    patch.setattr(Feeds, "_catch_up", planted)
+    patch.setattr(Roster, "catch_up", planted)
 
 
 def give_live_events_while_fetching(patch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def stay_live_without_a_way(patch: pytest.MonkeyPatch) -> None:
 
 def drop_events_for_which_there_is_no_room(patch: pytest.MonkeyPatch) -> None:
     """Pass over an event if its reader has not taken the ones before it."""
-    patch.setattr(Feeds, "_lag", lambda feeds, key, origin, offset: None)
+    patch.setattr(Roster, "lag", lambda roster, key, origin, offset: None)
 
 
 def skip_the_rest_after_a_page(patch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ class BrokerCore:
 
     def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         """Return what is to be done about a message from a neighbour, a local client, or the world."""
-        self.recovery.feeds.giving.now = now
+        self.recovery.feeds.giving.begin_turn(now)
         effects = self._handlers[type(message)](message, sender, now)
         if self._reception.has_returned:
             effects = effects + self._reception.go_on()
@@ -333,7 +333,11 @@ class BrokerCore:
         return []
 
     def _tick(self, message: Tick, sender: NodeId, now: float) -> list[Effect]:
-        effects = [*self._intake.tick(now), *self._neighbourhood.tick(now)]
+        effects = [
+            *self._intake.tick(now),
+            *self._neighbourhood.tick(now),
+            *self._outlet.perform(self.recovery.moved()),
+        ]
         if self._sweep < FOREVER and now >= self._next_sweep:
             self._next_sweep = now + self._sweep
             effects += self._outlet.perform(self.recovery.look_for_late())

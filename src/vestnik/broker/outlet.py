@@ -7,13 +7,13 @@ from typing import Final
 
 from vestnik.broker.announcements import OpenFetch
 from vestnik.broker.clients import Client
-from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send
+from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send, Wake
 from vestnik.model.events import Event
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.recovery.giving import Given
 from vestnik.recovery.pages import LogEntry
 from vestnik.recovery.reader import Reader, ReaderKey
-from vestnik.recovery.recovery import Act, Recovery
+from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router, Targets
@@ -122,7 +122,7 @@ class Outlet:
     def tell_opened(self, fetches: Iterable[OpenFetch]) -> list[Effect]:
         """Give fetches what is open at all brokers."""
         for fetch in fetches:
-            self._recovery.feeds.opened(fetch.key, fetch.picked(), fetch.missing)
+            self._recovery.feeds.replaying.opened(fetch.key, fetch.picked(), fetch.missing)
         return self.perform(self._recovery.moved())
 
     # --- what recovery wants done ---
@@ -131,10 +131,13 @@ class Outlet:
         """Return effects: what readers are given as one message for each client, in order with all else."""
         effects: list[Effect] = []
         for act in acts:
-            if isinstance(act, Say):
-                effects.append(Send(act.to, act.message))
-            else:
-                effects.append(ReadLog(act.number, act.terms, act.end))
+            match act:
+                case Say(to, message):
+                    effects.append(Send(to, message))
+                case Later(at):
+                    effects.append(Wake(at))
+                case _:
+                    effects.append(ReadLog(*act))
         given = self._recovery.feeds.giving.take_given()
         delivered = self._deliver(given) if given else ()
         return [*delivered, *effects, *self._resolved(), *self._finished()]
@@ -149,11 +152,7 @@ class Outlet:
 
     def _resolved(self) -> Iterator[Effect]:
         """Tell clients how far they have come in logs of which they did not know it."""
-        feeds = self._recovery.feeds
-        if not feeds.resolved:
-            return
-        resolved, feeds.resolved = feeds.resolved, {}
-        for node, name in resolved:
+        for node, name in self._recovery.feeds.giving.take_resolved():
             client = self._clients.get(node)
             if client is not None and client.connected and name in client.subscriptions:
                 yield Send(node, self.accepted((node, name)))
@@ -182,8 +181,7 @@ class Outlet:
 
     def _finished(self) -> Iterator[Effect]:
         """Yield the ends of fetches."""
-        finished, self._recovery.feeds.finished = self._recovery.feeds.finished, []
-        for reader, missing in finished:
+        for reader, missing in self._recovery.feeds.giving.take_finished():
             client = self._clients.get(reader.client)
             if client is not None and client.fetches.pop(request_of(reader), None) is not None:
                 yield Send(reader.client, Fetched(request_of(reader), (), tuple(dict.fromkeys(missing))))

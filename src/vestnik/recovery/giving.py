@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.times import MICROS
+from vestnik.recovery.feed import Feed
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.wire.messages import Delivery, Gap
-from vestnik.wire.origins import Origin
+from vestnik.wire.origins import Origin, Placed
+
+STEPS: Final = 5_000
+"""Notifications that are given in one turn, roughly; some milliseconds."""
 
 Given: TypeAlias = tuple[Reader, Delivery, Origin | None]
 """A notification for a reader, and the log that its event is of."""
@@ -19,18 +23,35 @@ Given: TypeAlias = tuple[Reader, Delivery, Origin | None]
 class Giving:
     """What readers of one broker are given. `given` is what was given since it was taken last, in order.
 
-    `now` is the time of what is being handled. `cursor_of` says how far a reader has come in a log.
+    `now` is the time of what is being handled, and `left` is how much more may be given in this turn. `resolved` are
+    readers of which a cursor is known now, and `finished` those that have read all, with what they miss. `cursor_of`
+    says how far a reader has come in a log.
     """
 
-    def __init__(self, cursor_of: Callable[[ReaderKey, Origin], int]) -> None:
+    def __init__(self, repeats: Repeats, cursor_of: Callable[[ReaderKey, Origin], int]) -> None:
         self._cursor_of = cursor_of
         self.now = 0.0
+        self.left = STEPS
         self.given: list[Given] = []
-        self.repeats = Repeats()
+        self.resolved: dict[ReaderKey, None] = {}
+        self.finished: list[tuple[Reader, list[str]]] = []
+        self.repeats = repeats
+
+    def begin_turn(self, now: float) -> None:
+        """Begin to handle what has happened at a time."""
+        self.now, self.left = now, STEPS
 
     def take_given(self) -> list[Given]:
         given, self.given = self.given, []
         return given
+
+    def take_resolved(self) -> dict[ReaderKey, None]:
+        resolved, self.resolved = self.resolved, {}
+        return resolved
+
+    def take_finished(self) -> list[tuple[Reader, list[str]]]:
+        finished, self.finished = self.finished, []
+        return finished
 
     def forget(self, reader: Reader) -> None:
         """Drop what a reader that has ended was given and not sent."""
@@ -53,7 +74,22 @@ class Giving:
             if twin is not None or reader.is_young:
                 reader.remember(pair, self.repeats.serial)
             self.given.append((reader, reader.give(origin, event, size), origin))
+            self.left -= 1
         return without_room
+
+    def give_read(
+        self, feed: Feed, reader: Reader, placed: Placed, size: int, *, is_wanted: bool = False, is_copy: bool = False
+    ) -> bool:
+        """Give an event of a page to one reader, if it wants it; return False if it has no room.
+
+        A copy is of the log of a history.
+        """
+        event, is_past = placed.event, is_copy or feed.is_past(placed.offset)
+        if not (is_wanted or reader.filter.matches(event)) or (is_past and reader.is_before_past(placed)):
+            return True
+        if (reader.earlier and not reader.may_have(placed)) or (reader.ends and not is_past):
+            return True
+        return self.give(reader, feed.origin, event, size, is_replayed=is_past)
 
     def give(
         self,
@@ -81,6 +117,7 @@ class Giving:
         if first is None or twin is not None or reader.is_young or first.serial <= reader.began:
             reader.remember(pair, self.repeats.serial)  # its cursor will not tell that it has this event
         self.given.append((reader, reader.give(origin, event, size, is_replayed=is_replayed), origin))
+        self.left -= 1
         return True
 
     def _has(self, reader: Reader, event: Event, twin: Twin | None) -> bool:

@@ -101,6 +101,14 @@ class Reader:
             return 0
         return self.window - len(self.in_flight)
 
+    def come_to_present(self, serial: int) -> None:
+        """Note that the reader has come to the present in all logs, after the event with this serial number."""
+        self.from_past = False
+        self.earlier.clear()
+        if self.is_young:
+            self.is_young, self.began = False, serial
+            self.forgets = serial + REPEAT_WINDOW
+
     def note_had(self, serial: int, lagging: Mapping[Origin, int]) -> None:
         """Note that the reader was given what came until now, but in `lagging` logs only up to these cursors.
 

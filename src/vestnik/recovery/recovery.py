@@ -38,6 +38,12 @@ from vestnik.wire.origins import (
 )
 
 
+class Later(NamedTuple):
+    """Go on with the reads that are due in another turn, at this time."""
+
+    at: float
+
+
 class ReadLog(NamedTuple):
     """Read a page of this broker's own log below offset `end` from disk. It comes back to `log_read` by its number."""
 
@@ -46,7 +52,7 @@ class ReadLog(NamedTuple):
     end: int
 
 
-Act: TypeAlias = Say | ReadLog
+Act: TypeAlias = Say | ReadLog | Later
 FAR: Final = 0.5
 """The share of the memory for events by which a reader may lag before publishers have to wait."""
 
@@ -99,7 +105,7 @@ class Recovery:
             self._frontiers.pop(origin, None)
             self.feeds.lost(origin)
         for origin in rerouted.found:
-            if not self.feeds.is_over(origin):
+            if not self.feeds.roster.is_over(origin):
                 self.feeds.found(origin, is_history=origin in self.topology.histories)
         return [*rerouted.told, *self.moved()]
 
@@ -266,12 +272,12 @@ class Recovery:
     # --- readers ---
 
     def moved(self) -> list[Act]:
-        """Return the reads that are due. What is in memory is read at once."""
+        """Return the reads that are due. What is in memory is read at once, as much as one turn allows."""
         acts: list[Act] = []
-        while reads := self.feeds.due_reads():
+        while reads := self.feeds.next_reads():
             for read in reads:
                 acts += self._read(read)
-        return acts
+        return [*acts, Later(self.feeds.giving.now)] if self.feeds.roster.due else acts
 
     def look_for_late(self) -> list[Act]:
         """Send requests again that were not answered in time, unless those who asked go on without the answer."""

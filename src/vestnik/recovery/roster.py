@@ -1,28 +1,84 @@
-"""The feeds of a broker: one that readers share for each origin, and those of single readers."""
+"""Who reads what: the readers of a broker, the feeds by which they read, and the logs that can be reached."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import count
-from typing import TypeVar
+from itertools import count, islice
+from typing import Final, TypeVar
 
+from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.reader import ReaderKey
+from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.repeats import Repeats
 from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import Origin
 
 Outer = TypeVar("Outer")
 Inner = TypeVar("Inner")
 
+COMPARED: Final = 32
+"""Readers with which a new one is compared, to find one that covers it."""
+
 
 class Roster:
-    """Readers share the `main` feed of an origin unless they have a feed of their own there."""
+    """Readers share the `main` feed of an origin unless they have a feed of their own there.
 
-    def __init__(self) -> None:
-        self._numbers = count(1)
+    `due` are feeds that may want a page, in the order of their turns. `histories` are logs of copies, which replays
+    read and nobody shares a feed of. `repeats` numbers the events that came, by which readers know what they had.
+    """
+
+    def __init__(self, own: Origin, repeats: Repeats) -> None:
+        self.readers: dict[ReaderKey, Reader] = {}
         self.main: dict[Origin, Feed] = {}
+        self.reachable = {own}
+        self.histories: set[Origin] = set()
+        self.due: dict[Feed, None] = {}
+        self._own_log = own
+        self._repeats = repeats
+        self._numbers = count(1)
         self._by_origin: dict[Origin, dict[ReaderKey, Feed]] = {}
         self._by_reader: dict[ReaderKey, dict[Origin, Feed]] = {}
+        self._alike: dict[Filter, dict[ReaderKey, None]] = {}  # readers by their filter
+
+    # --- readers ---
+
+    def enter(self, reader: Reader) -> None:
+        """Add a reader, which shares all feeds."""
+        self.readers[reader.key] = reader
+        self._alike.setdefault(reader.filter, {})[reader.key] = None
+
+    def leave(self, key: ReaderKey) -> None:
+        """Remove a reader and its feeds."""
+        reader = self.readers.pop(key, None)
+        if reader is not None:
+            _remove(self._alike, reader.filter, key)
+        for origin in list(self.own(key)):
+            self._drop(key, origin)
+
+    def change(self, reader: Reader, wanted: Filter) -> None:
+        """Change the filter of a reader."""
+        _remove(self._alike, reader.filter, reader.key)
+        reader.note_had(self._repeats.serial, self._lagging(reader.key))
+        reader.filter = wanted
+        self._alike.setdefault(wanted, {})[reader.key] = None
+
+    def sharing(self, origin: Origin) -> list[Reader]:
+        """Return the readers that share the feed of an origin."""
+        apart = self.apart(origin)
+        return [reader for key, reader in self.readers.items() if key not in apart and not reader.ends]
+
+    def is_covered(self, reader: Reader, origin: Origin) -> bool:
+        """Return whether the path for a new reader is in place: its own log, or one that a wider reader follows."""
+        if not self.main[origin].is_live:
+            return False
+        if origin == self._own_log:
+            return True
+        apart, alike = self.apart(origin), self._alike.get(reader.filter, {})
+        some = [*islice(alike, COMPARED), *islice(self.readers, COMPARED)]
+        others = [self.readers[key] for key in some if key not in apart and key != reader.key]
+        return any(one.filter.covers(reader.filter) for one in others if not one.ends)
+
+    # --- feeds ---
 
     def of(self, reader: ReaderKey, origin: Origin) -> Feed | None:
         """Return the feed by which a reader reads an origin."""
@@ -50,38 +106,73 @@ class Roster:
         """Return the logs of a broker that any reader reads."""
         return [origin for origin in dict.fromkeys([*self.main, *self._by_origin]) if origin.broker == broker]
 
+    def pasts(self) -> list[Origin]:
+        """Return the logs that can be reached and have past events."""
+        return [*[origin for origin in self.main if origin in self.reachable], *sorted(self.histories)]
+
+    def is_over(self, origin: Origin) -> bool:
+        """Return whether the broker of a log has begun another."""
+        return any(one.log > origin.log for one in self.logs_of(origin.broker))
+
     def has(self, feed: Feed) -> bool:
         """Return whether a feed is still in use."""
         found = self.main.get(feed.origin) if feed.reader is None else self.apart(feed.origin).get(feed.reader)
         return found is feed
 
-    def add(
-        self, reader: ReaderKey, origin: Origin, cursor: int, since: int | None = None, *, replays: bool = False
+    def part(
+        self, key: ReaderKey, origin: Origin, cursor: int, since: int | None = None, *, replays: bool = False
     ) -> Feed:
         """Give a reader a feed of its own."""
-        feed = Feed(origin, cursor, since, reader, replays=replays, number=next(self._numbers))
-        self._by_origin.setdefault(origin, {})[reader] = feed
-        self._by_reader.setdefault(reader, {})[origin] = feed
+        reader = self.readers[key]
+        if (since is not None or replays) and not reader.is_young:
+            reader.note_had(self._repeats.serial, self._lagging(key))
+            reader.is_young = True
+        feed = Feed(origin, cursor, since, key, replays=replays, number=next(self._numbers))
+        self._by_origin.setdefault(origin, {})[key] = feed
+        self._by_reader.setdefault(key, {})[origin] = feed
         return feed
 
-    def share(self, reader: ReaderKey, origin: Origin) -> None:
-        """Let a reader use the shared feed."""
-        _remove(self._by_origin, origin, reader)
-        _remove(self._by_reader, reader, origin)
+    def share(self, key: ReaderKey, origin: Origin) -> None:
+        """Let a reader use the shared feed of an origin. With its last own feed it comes to the present."""
+        self._drop(key, origin)
+        if not self.own(key) and key in self.readers:
+            self.readers[key].come_to_present(self._repeats.serial)
 
-    def drop_origin(self, origin: Origin) -> None:
-        for reader in list(self.apart(origin)):
-            self.share(reader, origin)
-        self.main.pop(origin, None)
+    def _drop(self, key: ReaderKey, origin: Origin) -> None:
+        _remove(self._by_origin, origin, key)
+        _remove(self._by_reader, key, origin)
 
-    def drop_reader(self, reader: ReaderKey) -> None:
-        for origin in list(self.own(reader)):
-            self.share(reader, origin)
+    def catch_up(self, feed: Feed) -> None:
+        """Let a feed read pages, if its origin can be reached."""
+        if feed.origin in self.reachable:
+            feed.catch_up()
+            self.due[feed] = None
+
+    def lag(self, key: ReaderKey, origin: Origin, offset: int) -> None:
+        """Let a reader without room go on by itself from an offset, when it has taken something."""
+        self.catch_up(self.part(key, origin, offset))
+
+    # --- cursors ---
+
+    def cursor_of(self, key: ReaderKey, origin: Origin) -> int:
+        feed = self.of(key, origin)
+        return 0 if feed is None or feed.since is not None else feed.cursor
+
+    def cursors(self, key: ReaderKey) -> dict[Origin, int]:
+        """Return how far a reader has come in the logs in which that is known."""
+        feeds = [self.of(key, origin) for origin in self.origins(key)]
+        return {feed.origin: feed.cursor for feed in feeds if feed is not None and feed.since is None}
+
+    def _lagging(self, key: ReaderKey) -> dict[Origin, int]:
+        """Return how far a reader has come in logs of which it does not get live events."""
+        feeds = [self.of(key, origin) for origin in self.origins(key)]
+        return {one.origin: self.cursor_of(key, one.origin) for one in feeds if one is not None and not one.is_live}
 
 
-def _remove(feeds: dict[Outer, dict[Inner, Feed]], outer: Outer, inner: Inner) -> None:
-    """Remove a feed, and the dictionary that holds it if it was the last."""
-    held = feeds.get(outer, {})
-    held.pop(inner, None)
-    if not held:
-        feeds.pop(outer, None)
+def _remove(held: dict[Outer, dict[Inner, Feed]] | dict[Outer, dict[Inner, None]], outer: Outer, inner: Inner) -> None:
+    """Remove an entry, and the dictionary that holds it if it was the last."""
+    inside = held.get(outer)
+    if inside is not None:
+        inside.pop(inner, None)
+        if not inside:
+            del held[outer]

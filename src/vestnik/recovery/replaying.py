@@ -1,0 +1,216 @@
+"""Replays: readers that start in the past, and those that end when they have read it.
+
+A replay of several logs is given in the order of time: the earliest event is given once each log that is fetched has a
+page here. A replay that picks is given as a whole when all logs have answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from vestnik.model.events import Event
+from vestnik.recovery.feed import Feed
+from vestnik.recovery.giving import Giving
+from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, WhenRead, no_answer
+from vestnik.recovery.replays import Merge, Picks, out_of_reach
+from vestnik.recovery.roster import Roster
+from vestnik.wire.messages import Gap
+from vestnik.wire.origins import ENDLESS, Origin, ReadTerms, Slice
+from vestnik.wire.packing import pack
+from vestnik.wire.replays import Replay
+
+
+class Replaying:
+    """The replays of one broker: which pages are held to be merged, what is picked, and what is missing."""
+
+    def __init__(self, roster: Roster, giving: Giving, requests: Requests) -> None:
+        self._roster = roster
+        self._giving = giving
+        self._requests = requests
+        self._merges: dict[ReaderKey, Merge] = {}
+        self._picks: dict[ReaderKey, Picks] = {}
+        self._due_picks: dict[ReaderKey, None] = {}
+        self._missing: dict[ReaderKey, list[str]] = {}  # of readers that end
+
+    def forget(self, key: ReaderKey) -> None:
+        self._merges.pop(key, None)
+        self._picks.pop(key, None)
+        self._missing.pop(key, None)
+
+    def lost(self, origin: Origin) -> None:
+        """Go on without an origin that cannot be reached."""
+        for key, picks in list(self._picks.items()):
+            picks.drop(origin, out_of_reach(origin))
+            self._finish_picks(key)
+        for key, merge in list(self._merges.items()):
+            merge.drop(origin)
+            self.give_merged(key)
+
+    # --- merged ---
+
+    def begin_merge(self, key: ReaderKey) -> None:
+        self._merges[key] = Merge()
+
+    def merges(self, key: ReaderKey) -> bool:
+        """Return whether the pages of a reader are put in the order of time."""
+        return key in self._merges
+
+    def holds(self, key: ReaderKey, origin: Origin) -> bool:
+        """Return whether a page of an origin waits to be given."""
+        return key in self._merges and self._merges[key].holds(origin)
+
+    def hold(self, key: ReaderKey, origin: Origin, page: Slice) -> None:
+        self._merges[key].hold(origin, page)
+        self.give_merged(key)
+
+    def drop_page(self, key: ReaderKey, origin: Origin) -> None:
+        """Forget a page that waits; it is fetched again."""
+        if key in self._merges:
+            self._merges[key].drop(origin)
+
+    def give_merged(self, key: ReaderKey) -> None:
+        """Give the earliest event while each origin that is fetched has one here: so a replay is in order of time."""
+        merge, reader = self._merges.get(key), self._roster.readers.get(key)
+        while merge is not None and reader is not None:
+            own = self._roster.own(key)
+            late = [origin for origin, feed in own.items() if feed.is_late and not merge.holds(origin)]
+            fetching = [origin for origin, feed in own.items() if feed.is_fetching and origin not in late]
+            if not own:
+                self._merges.pop(key, None)
+                return
+            if not fetching or not all(merge.holds(origin) for origin in fetching):
+                return
+            origin, placed = merge.earliest(fetching)
+            feed = own[origin]
+            is_copy = origin not in self._roster.main
+            if not self._giving.give_read(feed, reader, placed, merge.size_at(origin), is_copy=is_copy):
+                return
+            upto = merge.pop(origin)
+            feed.advance(placed.offset + 1)
+            if upto is not None:
+                feed.advance(upto)
+                if reader.ends and not is_copy and feed.is_past_over:
+                    self.finish(feed)
+                else:
+                    self._roster.due[feed] = None
+
+    # --- picked ---
+
+    def begin_picks(self, reader: Reader, replay: Replay, until: int | None) -> None:
+        roster = self._roster
+        picks = self._picks[reader.key] = Picks(replay, roster.pasts(), until)
+        picks.reasons += [out_of_reach(one) for one in roster.main if one not in roster.reachable]
+        self._due_picks[reader.key] = None
+
+    def picks(self, key: ReaderKey) -> bool:
+        """Return whether a reader waits for what is picked."""
+        return key in self._picks
+
+    def pick_again(self, reader: Reader) -> None:
+        """Pick by another filter."""
+        before = self._picks[reader.key]
+        self.begin_picks(reader, before.replay, before.until)
+
+    def next_picks(self) -> list[PageRequest]:
+        """Return the reads of what is picked at all origins that can be reached, before the start."""
+        due, self._due_picks = self._due_picks, {}
+        return [read for key in due if key in self._picks for read in self._pick_reads(key)]
+
+    def _pick_reads(self, key: ReaderKey) -> list[PageRequest]:
+        picks, reader, reads = self._picks[key], self._roster.readers[key], []
+        for origin in picks.origins():
+            feed, start, until = self._roster.own(key).get(origin), ENDLESS, None
+            if picks.until is not None and feed is not None and origin not in self._roster.histories:
+                start, until = feed.cursor, picks.until
+            when_read = partial(self._picked, key, picks, origin)
+            told = WhenNotRead(late=partial(self._picks_late, key, picks, origin))
+            request = self._requests.new(origin, partial(_always, when_read), told)
+            terms = ReadTerms(start, (reader.filter,), PAGE, until, picks.replay)
+            reads.append(PageRequest(origin, request, terms))
+        return reads
+
+    def _picked(self, key: ReaderKey, picks: Picks, origin: Origin, page: Slice, edge: int) -> None:
+        if self._picks.get(key) is picks:
+            picks.found(origin, page)
+            self._finish_picks(key)
+
+    def _picks_late(self, key: ReaderKey, picks: Picks, origin: Origin, request: int) -> bool:
+        """Go on with a replay that picks without an origin that does not answer."""
+        if self._picks.get(key) is picks:
+            picks.drop(origin, no_answer(origin))
+            self._finish_picks(key)
+        return False
+
+    def _finish_picks(self, key: ReaderKey) -> None:
+        """When all origins have answered, give what is picked of them together, and go on from there."""
+        picks, reader = self._picks.get(key), self._roster.readers.get(key)
+        if picks is None or reader is None or not picks.is_complete:
+            return
+        del self._picks[key]
+        for reason in dict.fromkeys(picks.reasons):
+            self.tell(reader, Gap("", 0, 0, reason), force=True)
+        for origin, event in picks.picked(reader.filter):
+            self._giving.give(reader, origin, event, len(pack(event)), is_replayed=True, force=True)
+        self._giving.resolved[key] = None
+        ends = picks.ends()
+        for origin, feed in list(self._roster.own(key).items()):
+            if reader.ends:
+                self.finish(feed)
+            elif origin in ends:
+                feed.start_at(ends[origin])
+            self._roster.due[feed] = None
+
+    # --- readers that end ---
+
+    def begin_fetch(self, key: ReaderKey) -> None:
+        """Note what a reader that ends misses from the start."""
+        roster = self._roster
+        self._missing[key] = [out_of_reach(one) for one in roster.main if one not in roster.reachable]
+
+    def miss(self, key: ReaderKey, reason: str) -> None:
+        """Note something that a reader that ends will not get."""
+        if key in self._missing:
+            self._missing[key].append(reason)
+
+    def tell(self, reader: Reader, gap: Gap, *, force: bool = False) -> bool:
+        """Tell a reader of a gap; return False if it has no room. One that ends is told at its end."""
+        if reader.ends:
+            self.miss(reader.key, f"{gap.log}: {gap.reason}" if gap.log else gap.reason)
+            return True
+        return self._giving.tell(reader, gap, force=force)
+
+    def finish(self, feed: Feed) -> None:
+        """End a feed of a history, or of a reader that ends; with the last one such a reader is done."""
+        key, origin = feed.reader, feed.origin
+        assert key is not None
+        self.drop_page(key, origin)
+        self._roster.share(key, origin)
+        if not self.end_fetch(key):
+            self.give_merged(key)
+
+    def opened(self, key: ReaderKey, events: Iterable[Event], missing: Iterable[str]) -> None:
+        """Give a reader that ends what is open at all brokers; `missing` says of which ones this is not known."""
+        reader = self._roster.readers.get(key)
+        if reader is None or not reader.waits_for_open:
+            return
+        for event in events:
+            self._giving.announce(reader, event, len(pack(event)), is_past=True)
+        self._missing[key] += missing
+        reader.waits_for_open = False
+        self.end_fetch(key)
+
+    def end_fetch(self, key: ReaderKey) -> bool:
+        """End a reader that ends if it waits for nothing more; return whether it does not."""
+        reader = self._roster.readers[key]
+        if not reader.ends or reader.waits_for_open or self._roster.own(key):
+            return False
+        self._giving.finished.append((reader, self._missing.get(key, [])))
+        self._roster.leave(key)
+        self.forget(key)
+        return True
+
+
+def _always(when_read: WhenRead, number: int) -> WhenRead:
+    return when_read
