@@ -40,8 +40,7 @@ class Far:
         """Append events and route them, but not to `b`; return them as they are in the log."""
         first, at = self.tail.accept(len(events), self._world.now if time is None else time / MICROS)
         stamped = tuple([event.stamped(self.origin.broker, first + place) for place, event in enumerate(events)])
-        for event in stamped:
-            self.tail.extend(LogEntry.of(event, at))
+        self.tail.extend([LogEntry.of(event, at) for event in stamped], stamped)
         return stamped
 
     def publish(self, *events: Event) -> list[Effect]:
@@ -50,7 +49,7 @@ class Far:
 
     def page_of(self, read: PageRequest) -> PageRead:
         """Return the answer to a request that the broker made."""
-        return self.page(FetchPage(*read))
+        return self.page(read.message())
 
     def page(self, asked: FetchPage) -> PageRead:
         self.asked.append(asked)
@@ -115,8 +114,8 @@ class World:
 
     def store(self, append: Append) -> list[Effect]:
         self.disk.accept(len(append.events), append.time / MICROS)
-        for place, packed in enumerate(append.packed):
-            self.disk.extend(LogEntry(append.first + place, append.time, packed))
+        entries = [LogEntry(offset, append.time, packed) for offset, packed in enumerate(append.packed, append.first)]
+        self.disk.extend(entries, append.events)
         return self.tell("b", Appended(append))
 
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:

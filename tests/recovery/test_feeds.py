@@ -178,8 +178,8 @@ def test_a_log_that_is_superseded_is_a_gap_once() -> None:
     later = world.meet(log=2)
     later.accept(*some(2))
     assert sorted(world.broker.recovery.feeds.cursors(S)) == [OWN, Origin("x", 2)]
-    (told,) = [one for one in world.broker.clients["c"].subscriptions["s"].reader.in_flight if one[0].gap]
-    assert told[0].gap == Gap("x/1", 2, ENDLESS, SUPERSEDED)
+    (told,) = [one for one in world.broker.clients["c"].subscriptions["s"].reader.in_flight if one.gap]
+    assert told.gap == Gap("x/1", 2, ENDLESS, SUPERSEDED)
     assert gaps(world.tell("u", OriginHere(X))) == [], "it is over"
     assert ids(world.tell("u", Routed(X, far.accept(*some(9))))) == []
 

@@ -8,7 +8,7 @@ from vestnik import Event, Filter
 from vestnik.broker.clients import Subscription
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, Effect, Gone, Send
-from vestnik.recovery.reader import Reader
+from vestnik.recovery.reader import Flight, Reader
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Advertise, Ask, Message, Notify, Position, Publish, Subscribe
@@ -46,7 +46,7 @@ def test_an_answer_names_the_log_of_each_event() -> None:
     sent = [(1, 5), (1, 6), (2, 1), (2, 2)]  # the log and the offset
     for log, offset in sent:
         event = Event("q").stamped("b", offset)
-        reader.give(Origin("b", log), event, len(pack(event)))
+        reader.give(Flight(event, len(pack(event)), Origin("b", log)))
     answers = list(subscription.answer(0, 1.0))
     got = [(dict(one.logs)["b"], kept.event.seq) for one in answers for kept in one.kept if kept.event]
     assert got == sent

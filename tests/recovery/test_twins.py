@@ -25,7 +25,7 @@ class World:
 
     def live(self, origin: Origin, offset: int, id: str, v: int) -> None:
         event = Event("q", {"v": v}, id=id, source="p").stamped(origin.broker, offset)
-        self.feeds.live(origin, event, [self.reader] if self.reader.filter.matches(event) else [])
+        self.feeds.live(origin, [event], [[self.reader] if self.reader.filter.matches(event) else []])
 
     def read(self, origin: Origin, page: Slice, edge: int) -> None:
         """Answer what is read of a log."""
@@ -39,7 +39,7 @@ class World:
 
     @property
     def given(self) -> list[str]:
-        return [one.event.id if one.event else "gap" for _, one, _ in self.feeds.giving.given]
+        return [one.event.id if one.event else "gap" for _, _, flights in self.feeds.giving.given for one in flights]
 
 
 def test_a_reader_without_room_was_not_given_the_event() -> None:

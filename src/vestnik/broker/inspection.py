@@ -202,14 +202,14 @@ def _subscriptions(
 ) -> Iterable[dict[str, Any]]:
     made = chronicle.made.get(name, {})
     for subscribed_as, subscription in islice(client.subscriptions.items(), MOST):
-        in_flight = subscription.reader.in_flight
-        kept = [one.numbers[0][1] for one, _, _ in in_flight if event and _is_same(one.event, event)]
+        reader = subscription.reader
+        kept = [number for number, one in reader.after(0) if event and _is_same(one.event, event)]
         yield {
             "name": subscribed_as,
             "since": made[subscribed_as].at if subscribed_as in made else None,
             "resumed": subscribed_as in made and made[subscribed_as].resumed,
             "last": subscription.last,
-            "first_kept": in_flight[0][0].numbers[0][1] if in_flight else None,
+            "first_kept": reader.first_in_flight if reader.in_flight else None,
             "number": kept[0] if kept else None,
             **_place(core, (name, subscribed_as), event),
             **({"filter": str(subscription.filter)} if event is None else explained_by(subscription.filter, event)),

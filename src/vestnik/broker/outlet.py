@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from vestnik.broker.announcements import OpenFetch
@@ -12,7 +12,7 @@ from vestnik.model.events import Event
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.recovery.giving import Given
 from vestnik.recovery.pages import LogEntry
-from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
@@ -49,7 +49,7 @@ class Outlet:
         effects, wanting = self._forward(self._own, events, what.client, now)
         first, time, packed = what.first, what.time, what.packed
         entries = [LogEntry(first + place, time, packed[place]) for place in going]
-        effects += self.perform(self._recovery.routed(zip(entries, events, wanting, strict=True)))
+        effects += self.perform(self._recovery.routed(entries, events, wanting))
         if what.end > self._recovery.tail.routed:
             effects += self.perform(self._recovery.pass_over(what.end))
         return effects
@@ -59,16 +59,16 @@ class Outlet:
         if not self._recovery.is_way(message.origin, sender):
             return []
         effects, wanting = self._forward(message.origin, message.events, sender, now)
-        return effects + self.perform(self._recovery.heard(message.origin, zip(message.events, wanting, strict=True)))
+        return effects + self.perform(self._recovery.heard(message.origin, message.events, wanting))
 
     def _forward(
         self, origin: Origin, events: tuple[Event, ...], sender: NodeId, now: float
-    ) -> tuple[list[Effect], list[Sequence[Reader]]]:
+    ) -> tuple[list[Effect], list[Collection[Reader]]]:
         """Send a batch to the neighbours that want some of it; return also who wants each event here."""
         effects: list[Effect] = []
         onward: dict[NodeId, list[Event]] = {}
-        readers: dict[int, Sequence[Reader]] = {}  # by targets, which are the same for many
-        wanting: list[Sequence[Reader]] = []
+        readers: dict[int, Collection[Reader]] = {}  # by targets, which are the same for many
+        wanting: list[Collection[Reader]] = []
         alive: Sequence[Event] = events
         if any(event.seldom is not None for event in events):
             effects += [Note(event, sender, "expired") for event in events if has_expired(event, now)]
@@ -92,8 +92,9 @@ class Outlet:
             effects.append(Send(neighbour, Routed(origin, whole)))
         return effects, wanting
 
-    def _wanting(self, targets: Targets) -> list[Reader]:
-        return [reader for source in targets.subscriptions if (reader := self._readers.get(source)) is not None]
+    def _wanting(self, targets: Targets) -> Collection[Reader]:
+        found = [reader for source in targets.subscriptions if (reader := self._readers.get(source)) is not None]
+        return dict.fromkeys(found)
 
     def matching(self, event: Event) -> Iterable[ReaderKey]:
         """Return the local subscriptions that want an event."""
@@ -161,18 +162,18 @@ class Outlet:
         """Yield a message for each client: one copy of an event, with a number for each subscription."""
         notices: dict[NodeId, Notice] = {}
         fetched: dict[Reader, list[Event]] = {}
-        for reader, delivery, origin in given:
+        for reader, first, flights in given:
             if reader.ends:
-                if delivery.event is not None:
-                    fetched.setdefault(reader, []).append(delivery.event)
+                fetched.setdefault(reader, []).extend([flight.event for flight in flights if flight.event is not None])
                 continue
             client, name = reader.key
             notice = notices.get(client)
             if notice is None:
                 notice = notices[client] = Notice()
-            notice.add(delivery, origin)
-            if delivery.gap is not None:
-                yield GapTold(client, name, delivery.gap)
+            notice.add(reader.epoch, first, flights)
+            gap = flights[0].gap
+            if gap is not None:
+                yield GapTold(client, name, gap)
         for node, notice in notices.items():
             yield Send(node, notice.message())
         for reader, events in fetched.items():
@@ -188,28 +189,41 @@ class Outlet:
 
 
 class Notice:
-    """The notifications for one client, in order."""
+    """The notifications for one client, in order. What several subscriptions are given at once is there once."""
 
     def __init__(self) -> None:
-        self._deliveries: list[Delivery] = []
-        self._logs: dict[NodeId, int] = {}
-        self._last: Event | None = None
-        self._origin: Origin | None = None
+        self._runs: list[tuple[Sequence[Flight], list[tuple[int, int]]]] = []  # with the first number in each numbering
 
-    def add(self, delivery: Delivery, origin: Origin | None) -> None:
-        event = delivery.event
-        if event is not None and event is self._last and self._deliveries[-1].replayed == delivery.replayed:
-            numbers = self._deliveries[-1].numbers + delivery.numbers
-            self._deliveries[-1] = Delivery(event, numbers, delivery.replayed)
-            return
-        self._last = event
-        self._deliveries.append(delivery)
-        if origin is not self._origin and origin is not None:
-            self._origin = origin
-            self._logs[origin.broker] = origin.log
+    def add(self, epoch: int, first: int, flights: Sequence[Flight]) -> None:
+        if self._runs and _are_same(self._runs[-1][0], flights):
+            self._runs[-1][1].append((epoch, first))
+        else:
+            self._runs.append((flights, [(epoch, first)]))
 
     def message(self) -> Message:
-        return Notify(tuple(self._deliveries), tuple(self._logs.items()))
+        deliveries: list[Delivery] = []
+        logs: dict[NodeId, int] = {}
+        for flights, numberings in self._runs:
+            origin = flights[0].origin
+            if origin is not None:
+                logs[origin.broker] = origin.log
+            if len(numberings) == 1:
+                ((epoch, first),) = numberings
+                deliveries += [
+                    Delivery(flight.event, ((epoch, number),), flight.is_replayed, flight.gap)
+                    for number, flight in enumerate(flights, first)
+                ]
+            else:
+                deliveries += [
+                    Delivery(flight.event, tuple([(epoch, first + place) for epoch, first in numberings]))
+                    for place, flight in enumerate(flights)
+                ]
+        return Notify(tuple(deliveries), tuple(logs.items()))
+
+
+def _are_same(one: Sequence[Flight], other: Sequence[Flight]) -> bool:
+    """Return whether two readers are given the same event or events at once."""
+    return one is other or (len(one) == len(other) == 1 and one[0] is other[0])
 
 
 def request_of(fetch: Reader) -> int:

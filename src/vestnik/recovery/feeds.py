@@ -6,7 +6,7 @@ are wanted next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from vestnik.model.events import Event
@@ -16,13 +16,14 @@ from vestnik.model.times import MICROS
 from vestnik.model.work import together
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving
-from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reading import Reading
 from vestnik.recovery.reads import PageRequest, Requests
 from vestnik.recovery.repeats import Repeats
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.replays import out_of_reach
 from vestnik.recovery.roster import Roster
+from vestnik.recovery.wanted import LatestWanted
 from vestnik.wire.messages import Gap
 from vestnik.wire.origins import ENDLESS, Offer, Origin
 from vestnik.wire.packing import pack
@@ -53,11 +54,17 @@ class Start(NamedTuple):
 class Feeds:
     """All feeds of one broker, whose own log is `own`. `matching` finds the readers that want an event."""
 
-    def __init__(self, own: Origin, routed: int, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
+    def __init__(
+        self,
+        own: Origin,
+        routed: int,
+        matching: Callable[[Event], Iterable[ReaderKey]],
+        latest: LatestWanted | None = None,
+    ) -> None:
         self._own = own
         repeats = Repeats()
         self.roster = Roster(own, repeats)
-        self.giving = Giving(repeats, self.roster.cursor_of)
+        self.giving = Giving(own, latest or LatestWanted(), repeats, self.roster.cursor_of)
         self.requests = Requests(lambda: self.giving.now)
         self.replaying = Replaying(self.roster, self.giving, self.requests)
         self._reading = Reading(self.roster, self.giving, self.requests, self.replaying, matching)
@@ -129,31 +136,58 @@ class Feeds:
 
     # --- events ---
 
-    def live(self, origin: Origin, event: Event, wanting: Iterable[Reader], size: int = 0) -> None:
-        """Give a live event to the readers that want it, and whose feed is LIVE and has not passed it."""
-        main, apart = self.roster.main.get(origin), self.roster.apart(origin)
-        if main is None:
-            return  # the log is over: its broker has begun another
-        offset = event.seq or 0
-        is_main = main.is_live and offset >= main.cursor
-        if wanting:
-            if apart:
-                wanting = [one for one in wanting if self._is_due(apart.get(one.key, main), offset)]
-            elif not is_main:
-                return
-            size = size or len(pack(event))
-            for reader in self.giving.live(origin, event, size, wanting):
-                self.roster.lag(reader.key, origin, offset)
-            if apart:
-                for reader in wanting:
-                    feed = apart.get(reader.key)
-                    if feed is not None and feed.is_live:
-                        feed.advance(offset + 1)
-        if is_main:
-            main.advance(offset + 1)
+    def live(
+        self,
+        origin: Origin,
+        events: Sequence[Event],
+        wanting: Sequence[Collection[Reader]],
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        """Give live events to the readers that want them, and whose feeds are LIVE and have not passed them.
 
-    def _is_due(self, feed: Feed, offset: int) -> bool:
-        return feed.is_live and offset >= feed.cursor
+        Those who want each event are given for all of them; it is one object for events that the same readers want.
+        """
+        main = self.roster.main.get(origin)
+        if main is None or not events:
+            return  # the log is over: its broker has begun another
+        start = 0
+        for end in range(1, len(events) + 1):
+            if end == len(events) or wanting[end] is not wanting[start]:
+                if wanting[start]:
+                    run = events[start:end]
+                    of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
+                    flights = [Flight(event, size, origin) for event, size in zip(run, of_each, strict=True)]
+                    self._give_run(main, flights, sum(of_each), wanting[start])
+                start = end
+        if main.is_live:
+            main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
+
+    def _give_run(self, main: Feed, flights: Sequence[Flight], size: int, wanting: Collection[Reader]) -> None:
+        """Give live events to readers that want all of them."""
+        apart = self.roster.apart(main.origin)
+        if not apart and main.is_live:
+            self._give_live(main, flights, size, wanting)
+            return
+        if not apart:
+            return
+        self.giving.note(flights)
+        if main.is_live:
+            sharing = [reader for reader in wanting if reader.key not in apart]
+            if sharing:
+                self._give_live(main, flights, size, sharing)
+        for reader in wanting:
+            feed = apart.get(reader.key)
+            if feed is not None and feed.is_live:
+                self._give_live(feed, flights, size, [reader])
+
+    def _give_live(self, feed: Feed, flights: Sequence[Flight], size: int, readers: Iterable[Reader]) -> None:
+        """Give live events to readers whose feed this is. One without room goes on with a feed of its own."""
+        if _offset(flights[0]) < feed.cursor:
+            flights = [flight for flight in flights if _offset(flight) >= feed.cursor]
+        for reader, place in self.giving.live(flights, size, readers):
+            self.roster.lag(reader.key, feed.origin, _offset(flights[place]))
+        if flights and feed.reader is not None and self.roster.has(feed):
+            feed.advance(_offset(flights[-1]) + 1)
 
     def frontier(self, origin: Origin, offset: int) -> None:
         for feed in self.roster.all(origin):
@@ -177,6 +211,8 @@ class Feeds:
         key, roster = reader.key, self.roster
         self.end(key)
         roster.enter(reader)
+        if not reader.ends:
+            reader.known_from = roster.main[self._own].cursor
         reader.began = self.giving.repeats.serial
         cursors, replay = start.cursors, start.replay
         reader.from_past = cursors is not None or replay is not None
@@ -230,6 +266,7 @@ class Feeds:
         reader = self.readers[key]
         before, is_narrower = reader.filter, reader.filter.covers(wanted)
         self.roster.change(reader, wanted)
+        reader.known_from = self.roster.main[self._own].cursor
         if self.replaying.picks(key):
             self.replaying.pick_again(reader)
             return
@@ -259,6 +296,10 @@ class Feeds:
     def is_in_past(self, key: ReaderKey) -> bool:
         """Return whether a reader that started in the past has not come to the present yet."""
         return key in self.readers and self.readers[key].from_past
+
+
+def _offset(flight: Flight) -> int:
+    return 0 if flight.event is None else flight.event.seq or 0
 
 
 def _overlaps(wanted: Filter, offers: Iterable[Offer]) -> bool:

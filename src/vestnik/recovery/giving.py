@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
-from vestnik.wire.messages import Delivery, Gap
-from vestnik.wire.origins import Origin, Placed
+from vestnik.recovery.wanted import LatestWanted
+from vestnik.wire.messages import Gap
+from vestnik.wire.origins import Origin, Placed, Slice
 
 STEPS: Final = 5_000
 """Notifications that are given in one turn, roughly; some milliseconds."""
 
-Given: TypeAlias = tuple[Reader, Delivery, Origin | None]
-"""A notification for a reader, and the log that its event is of."""
+Given: TypeAlias = tuple[Reader, int, Sequence[Flight]]
+"""A reader, the number of the first that it is given, and all that it is given."""
 
 
 class Giving:
@@ -25,10 +26,14 @@ class Giving:
 
     `now` is the time of what is being handled, and `left` is how much more may be given in this turn. `resolved` are
     readers of which a cursor is known now, and `finished` those that have read all, with what they miss. `cursor_of`
-    says how far a reader has come in a log.
+    says how far a reader has come in a log, and `latest` who wanted the latest events of the `own` log.
     """
 
-    def __init__(self, repeats: Repeats, cursor_of: Callable[[ReaderKey, Origin], int]) -> None:
+    def __init__(
+        self, own: Origin, latest: LatestWanted, repeats: Repeats, cursor_of: Callable[[ReaderKey, Origin], int]
+    ) -> None:
+        self._own = own
+        self._latest = latest
         self._cursor_of = cursor_of
         self.now = 0.0
         self.left = STEPS
@@ -58,24 +63,92 @@ class Giving:
         if self.given:
             self.given = [one for one in self.given if one[0] is not reader]
 
-    def live(self, origin: Origin, event: Event, size: int, readers: Iterable[Reader]) -> list[Reader]:
-        """Give an event to readers; return those that have no room for it."""
-        pair, expires = (event.source, event.id), event.expires
-        twin = self.repeats.add(pair, origin, event.seq or 0)
-        if expires is not None and expires <= self.now * MICROS:
-            return []
-        without_room: list[Reader] = []
+    def live(self, flights: Sequence[Flight], size: int, readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
+        """Give live events of one log, `size` bytes together, to readers that want all of them.
+
+        Return the readers that have no room, each with the place of the first event for which it has none.
+        """
+        twins = self.note(flights)
+        expired = [place for place, flight in enumerate(flights) if self._has_expired(flight)]
+        without_room: list[tuple[Reader, int]] = []
         for reader in readers:
-            if (twin is not None or reader.remembered is not None) and self._has(reader, event, twin):
+            if twins or expired or reader.is_young or reader.remembered is not None:
+                count = self._give_each(reader, flights, twins, expired)
+            else:
+                first = reader.number + 1
+                count = reader.give_run(flights, size)
+                self._given(reader, first, flights, count)
+            if count < len(flights):
+                without_room.append((reader, count))
+        return without_room
+
+    def note(self, flights: Sequence[Flight]) -> dict[int, Twin]:
+        """Remember live events of one log; return the twins of those that came before of another, by their places."""
+        origin = flights[0].origin if flights else None
+        if origin is None:
+            return {}
+        return self.repeats.add_all(origin, [flight.event for flight in flights if flight.event is not None])
+
+    def _has_expired(self, flight: Flight) -> bool:
+        event = flight.event
+        if event is None or event.seldom is None or event.expires is None:
+            return False
+        return event.expires <= self.now * MICROS
+
+    def _give_each(
+        self, reader: Reader, flights: Sequence[Flight], twins: Mapping[int, Twin], expired: Sequence[int]
+    ) -> int:
+        """Give what a reader has not got of another log; return at which place there was no room."""
+        for place, flight in enumerate(flights):
+            event, twin = flight.event, twins.get(place)
+            if event is None or place in expired or self._has(reader, event, twin):
                 continue
             if reader.room <= 0:
-                without_room.append(reader)
-                continue
+                return place
             if twin is not None or reader.is_young:
-                reader.remember(pair, self.repeats.serial)
-            self.given.append((reader, reader.give(origin, event, size), origin))
-            self.left -= 1
-        return without_room
+                reader.remember((event.source, event.id), self.repeats.serial)
+            self._give(reader, flight)
+        return len(flights)
+
+    def _given(self, reader: Reader, first: int, flights: Sequence[Flight], count: int) -> None:
+        """Note that a reader is given the first of some events."""
+        if count:
+            self.given.append((reader, first, flights if count == len(flights) else flights[:count]))
+            self.left -= count
+
+    def _give(self, reader: Reader, flight: Flight) -> None:
+        self.given.append((reader, reader.give(flight), (flight,)))
+        self.left -= 1
+
+    def give_page(
+        self, feed: Feed, reader: Reader, page: Slice, *, is_exact: bool = False, is_copy: bool = False
+    ) -> bool:
+        """Give a page to one reader, and move its cursor; return False if it has no room for all of it.
+
+        If the page `is_exact`, the reader wants all of it. A copy is of the log of a history.
+        """
+        size = page.average_size
+        if is_exact and not is_copy and self._is_new(feed, reader, page.events):
+            flights = [Flight(event, size, feed.origin) for event in page.events]
+            first, count = reader.number + 1, reader.give_run(flights, size * len(flights))
+            self._given(reader, first, flights, count)
+            if count < len(flights):
+                feed.advance(page.events[count].seq or 0)
+            return count == len(flights)
+        for placed in page.placed():
+            if not self.give_read(feed, reader, placed, size, is_wanted=is_exact, is_copy=is_copy):
+                feed.advance(placed.offset)
+                return False
+            feed.advance(placed.offset + 1)
+        return True
+
+    def _is_new(self, feed: Feed, reader: Reader, events: Sequence[Event]) -> bool:
+        """Return whether a reader gets all these events, each for the first time, and its cursor tells that later."""
+        if reader.is_young or reader.remembered is not None or reader.earlier or reader.ends:
+            return False
+        if feed.past is not None or any(event.seldom is not None for event in events):
+            return False
+        return self.repeats.are_first(feed.origin, events, reader.began)
 
     def give_read(
         self, feed: Feed, reader: Reader, placed: Placed, size: int, *, is_wanted: bool = False, is_copy: bool = False
@@ -85,11 +158,15 @@ class Giving:
         A copy is of the log of a history.
         """
         event, is_past = placed.event, is_copy or feed.is_past(placed.offset)
-        if not (is_wanted or reader.filter.matches(event)) or (is_past and reader.is_before_past(placed)):
+        if not (is_wanted or self._wants(feed.origin, reader, placed)) or (is_past and reader.is_before_past(placed)):
             return True
         if (reader.earlier and not reader.may_have(placed)) or (reader.ends and not is_past):
             return True
         return self.give(reader, feed.origin, event, size, is_replayed=is_past)
+
+    def _wants(self, origin: Origin, reader: Reader, placed: Placed) -> bool:
+        known = self._latest.wants(reader, placed.offset) if origin == self._own else None
+        return reader.filter.matches(placed.event) if known is None else known
 
     def give(
         self,
@@ -102,7 +179,8 @@ class Giving:
         force: bool = False,
     ) -> bool:
         """Give an event of a page to a reader, once and unless it has expired; return False if it has no room."""
-        if event.expires is not None and event.expires <= self.now * MICROS:
+        flight = Flight(event, size, origin, is_replayed)
+        if self._has_expired(flight):
             return True
         pair = event.source, event.id
         first = self.repeats.first(pair)
@@ -116,8 +194,7 @@ class Giving:
             return True
         if first is None or twin is not None or reader.is_young or first.serial <= reader.began:
             reader.remember(pair, self.repeats.serial)  # its cursor will not tell that it has this event
-        self.given.append((reader, reader.give(origin, event, size, is_replayed=is_replayed), origin))
-        self.left -= 1
+        self._give(reader, flight)
         return True
 
     def _has(self, reader: Reader, event: Event, twin: Twin | None) -> bool:
@@ -137,11 +214,11 @@ class Giving:
         """Tell a reader of a gap; return False if it has no room."""
         if reader.room <= 0 and not force:
             return False
-        self.given.append((reader, reader.tell(gap), None))
+        self.given.append((reader, reader.number + 1, (reader.tell(gap),)))
         return True
 
     def announce(self, reader: Reader, event: Event, size: int, *, is_past: bool) -> None:
         """Give a reader an event of a broker, which is in no log but those of histories, once."""
         if reader.announced.get(event.id) is None:
             reader.announced.put(event.id, True)
-            self.given.append((reader, reader.give(None, event, size, is_replayed=is_past), None))
+            self._give(reader, Flight(event, size, None, is_past))

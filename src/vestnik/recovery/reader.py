@@ -7,9 +7,9 @@ between broker and client, never what can be had: what does not fit stays in the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
@@ -17,7 +17,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import Recent
 from vestnik.recovery.fingerprints import Fingerprints
 from vestnik.recovery.repeats import REPEAT_WINDOW, Twin
-from vestnik.wire.messages import Delivery, Gap, NodeId
+from vestnik.wire.messages import Gap, NodeId
 from vestnik.wire.origins import ENDLESS, Origin, Placed
 
 WINDOW_SIZE: Final = 1024 * 1024
@@ -32,8 +32,17 @@ ReaderKey: TypeAlias = tuple[NodeId, str]
 """The client and the name of a subscription."""
 
 
-InFlight: TypeAlias = tuple[Delivery, int, Origin | None]
-"""What a client was sent and has not taken, its size in bytes, and the log that it is of."""
+class Flight(NamedTuple):
+    """What is in flight: an event of a log, with its size in bytes, or a gap. Those who are given it at once share it.
+
+    Events of brokers are of no log.
+    """
+
+    event: Event | None
+    size: int
+    origin: Origin | None
+    is_replayed: bool = False
+    gap: Gap | None = None
 
 
 class Reader:
@@ -71,7 +80,8 @@ class Reader:
         self.epoch = 0
         self.number = 0
         self.taken = 0
-        self.in_flight: deque[InFlight] = deque()
+        self.in_flight: deque[Flight] = deque()  # the last of them has the last number
+        self.known_from = ENDLESS  # the offset of the own log from which on the router knows what it wants
         self.is_young = False  # it has not come to the present in all logs since it started
         self.began = 0  # the serial number of the last event before that, or before it changed its filter
         # Filters, from one serial number to another, and how far the reader had come then in logs in which it lagged.
@@ -136,31 +146,47 @@ class Reader:
         self.forgets = serial + REPEAT_WINDOW
         self.remembered.add(pair)
 
-    def give(self, origin: Origin | None, event: Event, size: int, *, is_replayed: bool = False) -> Delivery:
-        """Return the notification of an event of `size` bytes, which is in flight now."""
+    def give(self, flight: Flight) -> int:
+        """Let something be in flight; return its number."""
+        self.in_flight.append(flight)
+        self._size += flight.size
         self.number = number = self.number + 1
-        delivery = Delivery(event, ((self.epoch, number),), is_replayed)
-        self.in_flight.append((delivery, size, origin))
-        self._size += size
-        return delivery
+        return number
 
-    def tell(self, gap: Gap) -> Delivery:
-        """Return the notification of a gap, which is in flight now."""
+    def give_run(self, flights: Sequence[Flight], size: int) -> int:
+        """Let as much be in flight as there is room for; return how much. The `size` is that of all together."""
+        room = self.room
+        if room < len(flights) or self._size + size >= WINDOW_SIZE:
+            for count, flight in enumerate(flights):
+                if self.room <= 0:
+                    return count
+                self.give(flight)
+            return len(flights)
+        self.in_flight.extend(flights)
+        self._size += size
+        self.number += len(flights)
+        return len(flights)
+
+    def tell(self, gap: Gap) -> Flight:
+        """Let a gap be in flight."""
         if gap.log:
             self._gaps.append(gap)
-        self.number = number = self.number + 1
-        delivery = Delivery(None, ((self.epoch, number),), gap=gap)
-        self.in_flight.append((delivery, 0, None))
-        return delivery
+        flight = Flight(None, 0, None, gap=gap)
+        self.give(flight)
+        return flight
+
+    @property
+    def first_in_flight(self) -> int:
+        """The number of the first that is in flight."""
+        return self.number - len(self.in_flight) + 1
 
     def take(self, number: int) -> None:
         """Note that the client has taken everything up to a number."""
         self.taken = max(self.taken, min(number, self.number))
-        in_flight = self.in_flight
-        while in_flight and in_flight[0][0].numbers[0][1] <= number:
-            self._size -= in_flight.popleft()[1]
+        for _ in range(min(len(self.in_flight), number + 1 - self.first_in_flight)):
+            self._size -= self.in_flight.popleft().size
 
-    def after(self, number: int) -> Iterator[InFlight]:
-        """Yield what is in flight after a number; the numbers in flight are consecutive."""
-        first = self.in_flight[0][0].numbers[0][1] if self.in_flight else 0
-        return islice(self.in_flight, max(0, number + 1 - first), None)
+    def after(self, number: int) -> Iterator[tuple[int, Flight]]:
+        """Yield what is in flight after a number."""
+        first = max(number + 1, self.first_in_flight)
+        return enumerate(islice(self.in_flight, first - self.first_in_flight, None), first)

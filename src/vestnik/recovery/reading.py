@@ -11,7 +11,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving
-from vestnik.recovery.reader import ReaderKey
+from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, neighbours, no_answer, widest
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.roster import Roster
@@ -62,7 +62,7 @@ class Reading:
             for group in neighbours(feeds):
                 readers = [self._roster.readers[feed.reader] for feed in group if feed.reader is not None]
                 limit = min(PAGE, share, max([reader.room for reader in readers]))
-                reads.append(self._ask(group, [reader.filter for reader in readers], limit))
+                reads.append(self._ask(group, [reader.filter for reader in readers], limit, readers))
         return reads
 
     def _take_due(self, most: int) -> list[Feed]:
@@ -83,14 +83,16 @@ class Reading:
         is_held = self._replaying.picks(key) or self._replaying.holds(key, feed.origin)
         return not is_held and self._roster.readers[key].room > 0
 
-    def _ask(self, feeds: list[Feed], filters: Iterable[Filter], limit: int) -> PageRequest:
+    def _ask(
+        self, feeds: list[Feed], filters: Iterable[Filter], limit: int, readers: Iterable[Reader] = ()
+    ) -> PageRequest:
         first = feeds[0]
         told = WhenNotRead(late=partial(self._late, feeds))
         request = self._requests.new(first.origin, lambda number: partial(self._read_all, feeds, number), told)
         for feed in feeds:
             feed.ask(request)
         terms = ReadTerms(first.cursor, widest(filters), limit, first.since)
-        return PageRequest(first.origin, request, terms, first.number)
+        return PageRequest(first.origin, request, terms, first.number, set(readers))
 
     def _late(self, feeds: list[Feed], request: int) -> bool:
         """Let readers that end or merge go on without an origin; return whether its page is still wanted."""
@@ -155,9 +157,10 @@ class Reading:
                 roster.due[feed] = None
                 return False
             keys = [key for key in self._matching(event) if key in roster.readers and key not in apart]
-            wanting = [roster.readers[key] for key in keys]
-            for reader in self._giving.live(origin, event, len(pack(event)), wanting) if wanting else ():
-                roster.lag(reader.key, origin, offset)
+            if keys:
+                flight = Flight(event, len(pack(event)), origin)
+                for reader, _ in self._giving.live([flight], flight.size, [roster.readers[key] for key in keys]):
+                    roster.lag(reader.key, origin, offset)
             feed.advance(offset + 1)
         return True
 
@@ -172,13 +175,8 @@ class Reading:
         if self._replaying.merges(key) and page.events:
             self._replaying.hold(key, origin, page)
             return False
-        size, is_copy = page.average_size, origin not in self._roster.main
-        for placed in page.placed():
-            if not self._giving.give_read(feed, reader, placed, size, is_wanted=is_exact, is_copy=is_copy):
-                feed.advance(placed.offset)
-                return False
-            feed.advance(placed.offset + 1)
-        return True
+        is_copy = origin not in self._roster.main
+        return self._giving.give_page(feed, reader, page, is_exact=is_exact, is_copy=is_copy)
 
     def _settle(self, feed: Feed, edge: int) -> None:
         """Let a feed that has reached the edge be LIVE, and readers share the feed again if both are."""

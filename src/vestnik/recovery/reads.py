@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.filters import Filter
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.wire.origins import Origin, ReadTerms, Slice
+from vestnik.recovery.reader import Reader
+from vestnik.wire.origins import FetchPage, Origin, ReadTerms, Slice
 
 PAGE: Final = 1_000
 """Events of a page, at most."""
@@ -36,12 +37,20 @@ class WhenNotRead(NamedTuple):
 
 
 class PageRequest(NamedTuple):
-    """A page that is wanted of the log of an origin, for a feed by its number, or for no feed."""
+    """A page that is wanted of the log of an origin, for a feed by its number, or for no feed.
+
+    If `readers` are given, they have these filters, and nobody else reads the page.
+    """
 
     origin: Origin
     request: int
     terms: ReadTerms
     feed: int = 0
+    readers: Set[Reader] = frozenset()
+
+    def message(self) -> FetchPage:
+        """Return the request as it is sent."""
+        return FetchPage(self.origin, self.request, self.terms, self.feed)
 
 
 def neighbours(feeds: Iterable[Feed]) -> Iterator[list[Feed]]:

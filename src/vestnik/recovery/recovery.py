@@ -6,7 +6,7 @@ routing entries that it proves. Each method returns what is to be done, in order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias
@@ -22,6 +22,7 @@ from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PageRequest, WhenNotRead
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
+from vestnik.recovery.wanted import LatestWanted
 from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import (
     ENDLESS,
@@ -63,7 +64,8 @@ class Recovery:
     def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
         self.tail = tail
         self.topology = Topology(own)
-        self.feeds = Feeds(own, tail.routed, matching)
+        self._latest = LatestWanted()
+        self.feeds = Feeds(own, tail.routed, matching, self._latest)
         self._own = own
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
@@ -135,11 +137,13 @@ class Recovery:
         """Return whether events, frontiers and pages of an origin count if a neighbour sends them."""
         return self.topology.way(origin) == sender
 
-    def routed(self, entries: Iterable[tuple[LogEntry, Event, Sequence[Reader]]]) -> list[Act]:
+    def routed(
+        self, entries: Sequence[LogEntry], events: Sequence[Event], wanting: Sequence[Collection[Reader]]
+    ) -> list[Act]:
         """Handle events of this broker that are stored and were sent to the neighbours that want them."""
-        for entry, event, wanting in entries:
-            self.tail.extend(entry, event)
-            self.feeds.live(self._own, event, wanting, len(entry.packed))
+        self.tail.extend(entries, events)
+        self._latest.note([entry.offset for entry in entries], wanting)
+        self.feeds.live(self._own, events, wanting, [len(entry.packed) for entry in entries])
         return [*(self._offered() if self._withdrawn else ()), *self.moved()]
 
     def pass_over(self, offset: int) -> list[Act]:
@@ -148,10 +152,9 @@ class Recovery:
         self.feeds.frontier(self._own, self.tail.routed)
         return [*self._offered(), *self.moved()]
 
-    def heard(self, origin: Origin, events: Iterable[tuple[Event, Sequence[Reader]]]) -> list[Act]:
+    def heard(self, origin: Origin, events: Sequence[Event], wanting: Sequence[Collection[Reader]]) -> list[Act]:
         """Handle live events that came by the way of their origin, also those that nobody here wants."""
-        for event, wanting in events:
-            self.feeds.live(origin, event, wanting)
+        self.feeds.live(origin, events, wanting)
         return self.moved()
 
     def frontiers(self, message: Frontiers, sender: NodeId) -> bool:
@@ -294,13 +297,20 @@ class Recovery:
         if read.origin != self._own:
             way = self.topology.way(read.origin)
             assert way is not None, f"{read.origin} is fetched, and there is no way to it"
-            return [Say(way, FetchPage(*read))]
+            return [Say(way, read.message())]
         self._note_progress(("", read.feed), read.terms)
-        page = self.tail.read(read.terms)
+        page = self._read_latest(read) or self.tail.read(read.terms)
         if page is None:
             return self._read_from_disk(read)
         self.feeds.requests.read(read.request, self._own, page, self.tail.routed)
         return []
+
+    def _read_latest(self, read: PageRequest) -> Slice | None:
+        """Read events of which it is known who wanted them; None if that is not known of all."""
+        readers, start = read.readers, read.terms.start
+        if not readers or any(start < reader.known_from for reader in readers):
+            return None
+        return self.tail.read_latest(start, read.terms.limit, self._latest, readers)
 
 
 def _whatever_is_read(told: Callable[[], None], number: int) -> Callable[[Slice, int], None]:

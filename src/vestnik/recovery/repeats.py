@@ -7,9 +7,11 @@ it was given of the past, and events that have a twin.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from vestnik.model.envelope import Pair
+from vestnik.model.events import Event
 from vestnik.wire.origins import Origin
 
 REPEAT_WINDOW: Final = 100_000
@@ -42,6 +44,24 @@ class Repeats:
         self.serial += 1
         self._young[pair] = origin, offset, self.serial
         return None
+
+    def add_all(self, origin: Origin, events: Iterable[Event]) -> dict[int, Twin]:
+        """Remember events of an origin; return the twins of those that came before of others, by their places."""
+        return {
+            place: twin
+            for place, event in enumerate(events)
+            if (twin := self.add((event.source, event.id), origin, event.seq or 0)) is not None
+        }
+
+    def are_first(self, origin: Origin, events: Iterable[Event], after: int) -> bool:
+        """Return whether events came lately of this origin first, and later than a serial number."""
+        young, old = self._young, self._old
+        for event in events:
+            pair = event.source, event.id
+            known = young.get(pair) or old.get(pair)
+            if known is None or known[2] <= after or known[0] != origin:
+                return False
+        return True
 
     def first(self, pair: Pair) -> Twin | None:
         """Return an event as it came first, if it came lately."""

@@ -7,13 +7,16 @@ A broker with a disk reads older pages there. For a broker without one this is t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.times import MICROS
-from vestnik.recovery.pages import LogEntry, LogView, read_page
+from vestnik.recovery.pages import PAGE_SIZE, LogEntry, LogView, read_page
+from vestnik.recovery.reader import Reader
+from vestnik.recovery.wanted import LATEST, LatestWanted
 from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
+from vestnik.wire.packing import unpack
 
 SPARE: Final = 1_000
 """Dropped entries that may stay in the list until it is cut."""
@@ -21,9 +24,9 @@ OVERHEAD: Final = 200
 """Bytes that an entry takes beside its event, roughly."""
 
 
-UNPACKED: Final = 2_000
+UNPACKED: Final = LATEST
 """The latest events that are kept unpacked, too: those who lag a little read them."""
-SMALL: Final = 512
+SMALL: Final = 256
 """Bytes of an event that is kept unpacked. It may take sixty times as many then, if it has many values."""
 
 
@@ -85,16 +88,20 @@ class Tail(LogView):
         self._latest = max(self._latest, int(now * MICROS))
         return Stamp(first, self._latest)
 
-    def extend(self, entry: LogEntry, event: Event | None = None) -> None:
-        """Note that an event is stored and about to be routed."""
-        assert entry.offset >= self.routed, f"offset {entry.offset} was routed before"
-        self._dropped_until = min(self._dropped_until, entry.time)
-        self._entries.append(entry)
-        self._events.append(event if len(entry.packed) <= SMALL else None)
+    def extend(self, entries: Sequence[LogEntry], events: Sequence[Event]) -> None:
+        """Note that events are stored and about to be routed."""
+        if not entries:
+            return
+        first, last = entries[0], entries[-1]
+        assert first.offset >= self.routed, f"offset {first.offset} was routed before"
+        self._dropped_until = min(self._dropped_until, first.time)
+        self._entries += entries
+        sizes = [len(entry.packed) for entry in entries]
+        self._events += [event if size <= SMALL else None for event, size in zip(events, sizes, strict=True)]
         if len(self._events) > 2 * UNPACKED:
-            del self._events[:UNPACKED]
-        self._size += len(entry.packed) + OVERHEAD
-        self.routed = entry.offset + 1
+            del self._events[:-UNPACKED]
+        self._size += sum(sizes) + OVERHEAD * len(sizes)
+        self.routed = last.offset + 1
         self._drop()
 
     def pass_over(self, offset: int) -> None:
@@ -123,6 +130,28 @@ class Tail(LogView):
         if self.is_history or (not self.is_whole and self._may_lack(terms)):
             return None
         return read_page(self, terms, self.routed)
+
+    def read_latest(self, start: int, limit: int, latest: LatestWanted, readers: Set[Reader]) -> Slice | None:
+        """Read what some readers wanted; None if it is not known of all from the start on."""
+        first, before = self._place(start), len(self._entries) - len(self._events)
+        if start < self._start or first < before or start > self.routed:
+            return None
+        if first < len(self._entries) and not latest.knows(self._entries[first].offset):
+            return None
+        events: list[Event] = []
+        times: list[int] = []
+        upto, size = self.routed, 0
+        for place in range(first, len(self._entries)):
+            offset, time, packed, _ = self._entries[place]
+            if not latest.is_wanted(offset, readers):
+                continue
+            if len(events) == limit or (events and size + len(packed) > PAGE_SIZE):
+                upto = offset
+                break
+            events.append(self._events[place - before] or unpack(packed))
+            times.append(time)
+            size += len(packed)
+        return Slice(start, tuple(events), upto, times=tuple(times), size=size)
 
     def _may_lack(self, terms: ReadTerms) -> bool:
         return terms.pick is not None or not self._has(terms.start, terms.since)
