@@ -40,7 +40,7 @@ class Far:
         """Append events and route them, but not to `b`; return them as they are in the log."""
         first, at = self.tail.accept(len(events), self._world.now if time is None else time / MICROS)
         stamped = tuple([event.stamped(self.origin.broker, first + place) for place, event in enumerate(events)])
-        self.tail.extend([LogEntry.of(event, at) for event in stamped], stamped)
+        self.tail.extend([LogEntry.of(event, at) for event in stamped], stamped, [()] * len(stamped))
         return stamped
 
     def publish(self, *events: Event) -> list[Effect]:
@@ -115,7 +115,7 @@ class World:
     def store(self, append: Append) -> list[Effect]:
         self.disk.accept(len(append.events), append.time / MICROS)
         entries = [LogEntry(offset, append.time, packed) for offset, packed in enumerate(append.packed, append.first)]
-        self.disk.extend(entries, append.events)
+        self.disk.extend(entries, append.events, [()] * len(entries))
         return self.tell("b", Appended(append))
 
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:

@@ -6,6 +6,7 @@ import pytest
 
 from broker.worlds import ACME, CHEAP, World, ids, quote
 from vestnik.broker.effects import LinkDown, LinkUp
+from vestnik.model.events import Event
 from vestnik.recovery import reader, repeats
 from vestnik.recovery.repeats import Repeats
 from vestnik.wire.messages import Position, Subscribe, Took
@@ -18,17 +19,22 @@ PAIR = ("s", "1")
 
 def test_the_same_event_of_another_log_is_a_twin_and_of_the_same_log_is_not() -> None:
     known = Repeats()
-    assert known.add(PAIR, X, 7) is None
-    assert known.add(PAIR, X, 7) is None, "it comes again because its reader lagged"
-    assert known.add(PAIR, Y, 3) == known.first(PAIR) == (X, 7, 1)
-    assert known.first(("s", "2")) is None and known.serial == 1
+    assert known.add(X, [event("1", 7)]) == {}
+    assert known.add(X, [event("1", 7)]) == {}, "it comes again because its reader lagged"
+    assert known.add(Y, [event("2", 2), event("1", 3)]) == {1: (X, 7, 1)}
+    assert known.first(PAIR) == (X, 7, 1)
+    assert known.first(("s", "3")) is None and known.serial == 2
+
+
+def event(id: str, offset: int) -> Event:
+    return Event("t", source="s", id=id).stamped("x", offset)
 
 
 def test_at_least_the_last_events_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "REPEAT_WINDOW", 10)
     known = Repeats()
     for number in range(100):
-        known.add(("s", str(number)), X, number)
+        known.add(X, [event(str(number), number)])
         assert all(known.first(("s", str(one))) for one in range(max(0, number - 9), number + 1))
     assert known.first(("s", "50")) is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vestnik import Event, Filter
 from vestnik.recovery.feeds import Feeds, Start
 from vestnik.recovery.reader import Reader
+from vestnik.recovery.tail import Tail
 from vestnik.wire.origins import Origin, Slice, Span
 
 OWN, OTHER = Origin("a", 1), Origin("b", 1)
@@ -15,7 +16,7 @@ class World:
     """Feeds with one reader that follows two logs, and a window of one event that is full."""
 
     def __init__(self, wanted: Filter) -> None:
-        self.feeds = Feeds(OWN, 1, lambda event: [KEY])
+        self.feeds = Feeds(OWN, Tail(1 << 20), lambda event: [KEY])
         self.reader = Reader(KEY, wanted, 1, window=1)
         self.feeds.begin(self.reader, Start())
         self.feeds.found(OTHER)

@@ -26,6 +26,8 @@ def has_expired(event: Event, now: float) -> bool:
     return event.expires is not None and event.expires <= now * MICROS
 
 
+MANY: Final = 8
+"""Readers that are kept so that each is found at once."""
 NOWHERE: Final[tuple[None, None]] = None, None
 """What follows the last event that goes anywhere."""
 
@@ -94,7 +96,7 @@ class Outlet:
 
     def _wanting(self, targets: Targets) -> Collection[Reader]:
         found = [reader for source in targets.subscriptions if (reader := self._readers.get(source)) is not None]
-        return dict.fromkeys(found)
+        return tuple(found) if len(found) < MANY else dict.fromkeys(found)
 
     def matching(self, event: Event) -> Iterable[ReaderKey]:
         """Return the local subscriptions that want an event."""

@@ -23,7 +23,7 @@ from vestnik.recovery.repeats import Repeats
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.replays import out_of_reach
 from vestnik.recovery.roster import Roster
-from vestnik.recovery.wanted import LatestWanted
+from vestnik.recovery.tail import Tail
 from vestnik.wire.messages import Gap
 from vestnik.wire.origins import ENDLESS, Offer, Origin
 from vestnik.wire.packing import pack
@@ -52,26 +52,20 @@ class Start(NamedTuple):
 
 
 class Feeds:
-    """All feeds of one broker, whose own log is `own`. `matching` finds the readers that want an event."""
+    """All feeds of one broker, whose log `own` ends with `tail`. `matching` finds the readers that want an event."""
 
-    def __init__(
-        self,
-        own: Origin,
-        routed: int,
-        matching: Callable[[Event], Iterable[ReaderKey]],
-        latest: LatestWanted | None = None,
-    ) -> None:
+    def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
         self._own = own
         repeats = Repeats()
         self.roster = Roster(own, repeats)
-        self.giving = Giving(own, latest or LatestWanted(), repeats, self.roster.cursor_of)
+        self.giving = Giving(own, tail, repeats, self.roster.cursor_of)
         self.requests = Requests(lambda: self.giving.now)
         self.replaying = Replaying(self.roster, self.giving, self.requests)
         self._reading = Reading(self.roster, self.giving, self.requests, self.replaying, matching)
         self.readers = self.roster.readers
-        main = self.roster.main[own] = Feed(own, routed)
+        main = self.roster.main[own] = Feed(own, tail.routed)
         main.catch_up()
-        main.go_live(routed)
+        main.go_live(tail.routed)
 
     # --- origins ---
 

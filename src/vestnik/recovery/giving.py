@@ -10,7 +10,7 @@ from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
-from vestnik.recovery.wanted import LatestWanted
+from vestnik.recovery.tail import Tail
 from vestnik.wire.messages import Gap
 from vestnik.wire.origins import Origin, Placed, Slice
 
@@ -26,14 +26,14 @@ class Giving:
 
     `now` is the time of what is being handled, and `left` is how much more may be given in this turn. `resolved` are
     readers of which a cursor is known now, and `finished` those that have read all, with what they miss. `cursor_of`
-    says how far a reader has come in a log, and `latest` who wanted the latest events of the `own` log.
+    says how far a reader has come in a log, and `tail` who wanted the latest events of the `own` log.
     """
 
     def __init__(
-        self, own: Origin, latest: LatestWanted, repeats: Repeats, cursor_of: Callable[[ReaderKey, Origin], int]
+        self, own: Origin, tail: Tail, repeats: Repeats, cursor_of: Callable[[ReaderKey, Origin], int]
     ) -> None:
         self._own = own
-        self._latest = latest
+        self._tail = tail
         self._cursor_of = cursor_of
         self.now = 0.0
         self.left = STEPS
@@ -87,7 +87,7 @@ class Giving:
         origin = flights[0].origin if flights else None
         if origin is None:
             return {}
-        return self.repeats.add_all(origin, [flight.event for flight in flights if flight.event is not None])
+        return self.repeats.add(origin, [flight.event for flight in flights if flight.event is not None])
 
     def _has_expired(self, flight: Flight) -> bool:
         event = flight.event
@@ -165,7 +165,7 @@ class Giving:
         return self.give(reader, feed.origin, event, size, is_replayed=is_past)
 
     def _wants(self, origin: Origin, reader: Reader, placed: Placed) -> bool:
-        known = self._latest.wants(reader, placed.offset) if origin == self._own else None
+        known = self._tail.wants(reader, placed.offset) if origin == self._own else None
         return reader.filter.matches(placed.event) if known is None else known
 
     def give(

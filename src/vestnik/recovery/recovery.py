@@ -22,7 +22,6 @@ from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PageRequest, WhenNotRead
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
-from vestnik.recovery.wanted import LatestWanted
 from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import (
     ENDLESS,
@@ -64,8 +63,7 @@ class Recovery:
     def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
         self.tail = tail
         self.topology = Topology(own)
-        self._latest = LatestWanted()
-        self.feeds = Feeds(own, tail.routed, matching, self._latest)
+        self.feeds = Feeds(own, tail, matching)
         self._own = own
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
@@ -141,8 +139,7 @@ class Recovery:
         self, entries: Sequence[LogEntry], events: Sequence[Event], wanting: Sequence[Collection[Reader]]
     ) -> list[Act]:
         """Handle events of this broker that are stored and were sent to the neighbours that want them."""
-        self.tail.extend(entries, events)
-        self._latest.note([entry.offset for entry in entries], wanting)
+        self.tail.extend(entries, events, wanting)
         self.feeds.live(self._own, events, wanting, [len(entry.packed) for entry in entries])
         return [*(self._offered() if self._withdrawn else ()), *self.moved()]
 
@@ -299,18 +296,18 @@ class Recovery:
             assert way is not None, f"{read.origin} is fetched, and there is no way to it"
             return [Say(way, read.message())]
         self._note_progress(("", read.feed), read.terms)
-        page = self._read_latest(read) or self.tail.read(read.terms)
+        page = self._read_wanted(read) or self.tail.read(read.terms)
         if page is None:
             return self._read_from_disk(read)
         self.feeds.requests.read(read.request, self._own, page, self.tail.routed)
         return []
 
-    def _read_latest(self, read: PageRequest) -> Slice | None:
+    def _read_wanted(self, read: PageRequest) -> Slice | None:
         """Read events of which it is known who wanted them; None if that is not known of all."""
         readers, start = read.readers, read.terms.start
         if not readers or any(start < reader.known_from for reader in readers):
             return None
-        return self.tail.read_latest(start, read.terms.limit, self._latest, readers)
+        return self.tail.read_wanted(start, read.terms.limit, readers)
 
 
 def _whatever_is_read(told: Callable[[], None], number: int) -> Callable[[Slice, int], None]:

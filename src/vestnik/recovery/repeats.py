@@ -7,7 +7,8 @@ it was given of the past, and events that have a twin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vestnik.model.envelope import Pair
@@ -26,44 +27,63 @@ class Twin(NamedTuple):
     serial: int
 
 
+class Lately:
+    """Events that came one after another, by the hash of source and id: 64 bits, with a key of this process."""
+
+    __slots__ = ("_first", "_offsets", "_origins", "places")
+
+    def __init__(self, first: int) -> None:
+        self._first = first  # the serial number of the first event
+        self.places: dict[int, int] = {}
+        self._origins: list[Origin] = []
+        self._offsets = array("q")
+
+    def add(self, key: int, origin: Origin, offset: int) -> None:
+        self.places[key] = len(self.places)
+        self._origins.append(origin)
+        self._offsets.append(offset)
+
+    def get(self, key: int) -> Twin | None:
+        place = self.places.get(key)
+        return None if place is None else Twin(self._origins[place], self._offsets[place], self._first + place)
+
+
 class Repeats:
-    """The events that came to one broker lately."""
+    """The events that came to one broker lately. `serial` is the number of the last."""
 
     def __init__(self) -> None:
         self.serial = 0
-        self._young: dict[Pair, tuple[Origin, int, int]] = {}
-        self._old: dict[Pair, tuple[Origin, int, int]] = {}
+        self._young = Lately(1)
+        self._old = Lately(1)
 
-    def add(self, pair: Pair, origin: Origin, offset: int) -> Twin | None:
-        """Remember an event, unless it came before of another origin: then return that twin."""
-        known = self._young.get(pair) or self._old.get(pair)
-        if known is not None:
-            return None if known[0] == origin else Twin(*known)
-        if len(self._young) >= REPEAT_WINDOW:
-            self._old, self._young = self._young, {}
-        self.serial += 1
-        self._young[pair] = origin, offset, self.serial
-        return None
-
-    def add_all(self, origin: Origin, events: Iterable[Event]) -> dict[int, Twin]:
+    def add(self, origin: Origin, events: Sequence[Event]) -> dict[int, Twin]:
         """Remember events of an origin; return the twins of those that came before of others, by their places."""
-        return {
-            place: twin
-            for place, event in enumerate(events)
-            if (twin := self.add((event.source, event.id), origin, event.seq or 0)) is not None
-        }
+        twins: dict[int, Twin] = {}
+        for place, event in enumerate(events):
+            key = hash((event.source, event.id))
+            if key not in self._young.places and key not in self._old.places:
+                self._add(key, origin, event.seq or 0)
+            elif (twin := self._get(key)) is not None and twin.origin != origin:
+                twins[place] = twin
+        return twins
 
-    def are_first(self, origin: Origin, events: Iterable[Event], after: int) -> bool:
-        """Return whether events came lately of this origin first, and later than a serial number."""
-        young, old = self._young, self._old
-        for event in events:
-            pair = event.source, event.id
-            known = young.get(pair) or old.get(pair)
-            if known is None or known[2] <= after or known[0] != origin:
-                return False
-        return True
+    def _add(self, key: int, origin: Origin, offset: int) -> None:
+        self.serial += 1
+        if len(self._young.places) >= REPEAT_WINDOW:
+            self._old, self._young = self._young, Lately(self.serial)
+        self._young.add(key, origin, offset)
+
+    def _get(self, key: int) -> Twin | None:
+        return self._young.get(key) or self._old.get(key)
 
     def first(self, pair: Pair) -> Twin | None:
         """Return an event as it came first, if it came lately."""
-        known = self._young.get(pair) or self._old.get(pair)
-        return None if known is None else Twin(*known)
+        return self._get(hash(pair))
+
+    def are_first(self, origin: Origin, events: Iterable[Event], after: int) -> bool:
+        """Return whether events came lately of this origin first, and later than a serial number."""
+        for event in events:
+            known = self._get(hash((event.source, event.id)))
+            if known is None or known.serial <= after or known.origin != origin:
+                return False
+        return True

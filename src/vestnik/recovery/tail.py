@@ -7,14 +7,13 @@ A broker with a disk reads older pages there. For a broker without one this is t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.model.times import MICROS
 from vestnik.recovery.pages import PAGE_SIZE, LogEntry, LogView, read_page
 from vestnik.recovery.reader import Reader
-from vestnik.recovery.wanted import LATEST, LatestWanted
 from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
 from vestnik.wire.packing import unpack
 
@@ -24,7 +23,7 @@ OVERHEAD: Final = 200
 """Bytes that an entry takes beside its event, roughly."""
 
 
-UNPACKED: Final = LATEST
+UNPACKED: Final = 8_000
 """The latest events that are kept unpacked, too: those who lag a little read them."""
 SMALL: Final = 256
 """Bytes of an event that is kept unpacked. It may take sixty times as many then, if it has many values."""
@@ -58,6 +57,7 @@ class Tail(LogView):
         self._size = 0
         self._entries: list[LogEntry] = []
         self._events: list[Event | None] = []  # those of the latest entries
+        self._wanting: list[Collection[Reader]] = []  # the readers that wanted each
         self._head = 0  # entries before it were dropped
         # The latest time of what is not here. A damaged log has lost its end, so nobody knows before the next event.
         self._dropped_until = -1 if is_whole else ENDLESS
@@ -88,14 +88,17 @@ class Tail(LogView):
         self._latest = max(self._latest, int(now * MICROS))
         return Stamp(first, self._latest)
 
-    def extend(self, entries: Sequence[LogEntry], events: Sequence[Event]) -> None:
-        """Note that events are stored and about to be routed."""
+    def extend(
+        self, entries: Sequence[LogEntry], events: Sequence[Event], wanting: Iterable[Collection[Reader]]
+    ) -> None:
+        """Note that events are stored and routed, and which readers want each."""
         if not entries:
             return
         first, last = entries[0], entries[-1]
         assert first.offset >= self.routed, f"offset {first.offset} was routed before"
         self._dropped_until = min(self._dropped_until, first.time)
         self._entries += entries
+        self._wanting += wanting
         sizes = [len(entry.packed) for entry in entries]
         self._events += [event if size <= SMALL else None for event, size in zip(events, sizes, strict=True)]
         if len(self._events) > 2 * UNPACKED:
@@ -117,6 +120,7 @@ class Tail(LogView):
             self._head += 1
         if self._head > max(SPARE, len(self._entries) // 2):
             del self._entries[: self._head]
+            del self._wanting[: self._head]
             self._head = 0
 
     def share_after(self, offset: int) -> float:
@@ -131,27 +135,38 @@ class Tail(LogView):
             return None
         return read_page(self, terms, self.routed)
 
-    def read_latest(self, start: int, limit: int, latest: LatestWanted, readers: Set[Reader]) -> Slice | None:
-        """Read what some readers wanted; None if it is not known of all from the start on."""
+    def read_wanted(self, start: int, limit: int, readers: Set[Reader]) -> Slice | None:
+        """Read what any of some readers wanted when it was routed; None if some of it is not here.
+
+        The router knew what they want now when the event at `start` was routed.
+        """
+        if start < self._start or start > self.routed:
+            return None
         first, before = self._place(start), len(self._entries) - len(self._events)
-        if start < self._start or first < before or start > self.routed:
-            return None
-        if first < len(self._entries) and not latest.knows(self._entries[first].offset):
-            return None
         events: list[Event] = []
         times: list[int] = []
         upto, size = self.routed, 0
         for place in range(first, len(self._entries)):
-            offset, time, packed, _ = self._entries[place]
-            if not latest.is_wanted(offset, readers):
+            if readers.isdisjoint(self._wanting[place]):
                 continue
+            offset, time, packed, _ = self._entries[place]
             if len(events) == limit or (events and size + len(packed) > PAGE_SIZE):
                 upto = offset
                 break
-            events.append(self._events[place - before] or unpack(packed))
+            event = self._events[place - before] if place >= before else None
+            events.append(event or unpack(packed))
             times.append(time)
             size += len(packed)
         return Slice(start, tuple(events), upto, times=tuple(times), size=size)
+
+    def wants(self, reader: Reader, offset: int) -> bool | None:
+        """Return whether a reader wanted an event when it was routed; None if that is not known of its filter."""
+        if offset < max(self._start, reader.known_from) or offset >= self.routed:
+            return None
+        place = self._place(offset)
+        if place == len(self._entries) or self._entries[place].offset != offset:
+            return None
+        return reader in self._wanting[place]
 
     def _may_lack(self, terms: ReadTerms) -> bool:
         return terms.pick is not None or not self._has(terms.start, terms.since)
