@@ -8,7 +8,7 @@ from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, Effect, LinkUp, LogRead, ReadLog, Send
 from vestnik.model.times import MICROS
-from vestnik.recovery.pages import LogEntry, read_page
+from vestnik.recovery.pages import read_page
 from vestnik.recovery.reads import PageRequest
 from vestnik.recovery.tail import Tail
 from vestnik.routing.propagation import Leases
@@ -16,6 +16,7 @@ from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Accepted, Gap, Message, NodeId, Notify, Publish
 from vestnik.wire.origins import FetchPage, Offer, Origin, OriginHere, PageRead, Routed
+from vestnik.wire.packing import pack
 
 CHEAP, DEAR, ACME = (Filter.parse(text) for text in ("price < 10", "price > 90", "symbol = 'ACME'"))
 PLENTY = 1 << 30
@@ -40,7 +41,8 @@ class Far:
         """Append events and route them, but not to `b`; return them as they are in the log."""
         first, at = self.tail.accept(len(events), self._world.now if time is None else time / MICROS)
         stamped = tuple([event.stamped(self.origin.broker, first + place) for place, event in enumerate(events)])
-        self.tail.extend([LogEntry.of(event, at) for event in stamped], stamped, [()] * len(stamped))
+        offsets = range(first, first + len(stamped))
+        self.tail.extend(offsets, at, [pack(event) for event in stamped], stamped, [()] * len(stamped))
         return stamped
 
     def publish(self, *events: Event) -> list[Effect]:
@@ -114,8 +116,8 @@ class World:
 
     def store(self, append: Append) -> list[Effect]:
         self.disk.accept(len(append.events), append.time / MICROS)
-        entries = [LogEntry(offset, append.time, packed) for offset, packed in enumerate(append.packed, append.first)]
-        self.disk.extend(entries, append.events, [()] * len(entries))
+        offsets = range(append.first, append.first + len(append.events))
+        self.disk.extend(offsets, append.time, append.packed, append.events, [()] * len(append.events))
         return self.tell("b", Appended(append))
 
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:

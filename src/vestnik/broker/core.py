@@ -224,7 +224,7 @@ class BrokerCore:
 
     def _after_routing(self, now: float) -> list[Effect]:
         told = self._tell(now) if self._offers.routed() else []
-        return told + self._neighbourhood.report_soon(now) + self._outlet.perform(self._offers.told())
+        return [*told, *self._neighbourhood.report_soon(now), *self._outlet.perform(self._offers.told())]
 
     def _routed(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.route(message, sender, now)

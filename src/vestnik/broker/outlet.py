@@ -11,7 +11,6 @@ from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send,
 from vestnik.model.events import Event
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.recovery.giving import Given
-from vestnik.recovery.pages import LogEntry
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
@@ -44,14 +43,12 @@ class Outlet:
 
     def route_stored(self, what: Append, now: float) -> list[Effect]:
         """Route events that are stored in the own log: those that have their seq, in order."""
-        going: Sequence[int] = range(len(what.events))
-        if any(event.seq is None for event in what.events):
-            going = [place for place in going if what.events[place].seq is not None]
-        events = what.events if len(going) == len(what.events) else tuple([what.events[place] for place in going])
+        events, packed = what.events, what.packed
+        if [event for event in events if event.seq is None]:
+            going = [(event, one) for event, one in zip(events, packed, strict=True) if event.seq is not None]
+            events, packed = tuple([event for event, _ in going]), tuple([one for _, one in going])
         effects, wanting = self._forward(self._own, events, what.client, now)
-        first, time, packed = what.first, what.time, what.packed
-        entries = [LogEntry(first + place, time, packed[place]) for place in going]
-        effects += self.perform(self._recovery.routed(entries, events, wanting))
+        effects += self.perform(self._recovery.routed(what.time, packed, events, wanting))
         if what.end > self._recovery.tail.routed:
             effects += self.perform(self._recovery.pass_over(what.end))
         return effects
@@ -72,7 +69,7 @@ class Outlet:
         readers: dict[int, Collection[Reader]] = {}  # by targets, which are the same for many
         wanting: list[Collection[Reader]] = []
         alive: Sequence[Event] = events
-        if any(event.seldom is not None for event in events):
+        if [event for event in events if event.seldom is not None]:
             effects += [Note(event, sender, "expired") for event in events if has_expired(event, now)]
             alive = [event for event in events if not has_expired(event, now)]
         routed = iter(self._router.route(alive, sender))
@@ -141,9 +138,10 @@ class Outlet:
                     effects.append(Wake(at))
                 case _:
                     effects.append(ReadLog(*act))
-        given = self._recovery.feeds.giving.take_given()
-        delivered = self._deliver(given) if given else ()
-        return [*delivered, *effects, *self._resolved(), *self._finished()]
+        giving = self._recovery.feeds.giving
+        if not giving.has_some:
+            return effects
+        return [*self._deliver(giving.take_given()), *effects, *self._resolved(), *self._finished()]
 
     def accepted(self, source: ReaderKey, request: int = 0, lease: float = FOREVER) -> Accepted:
         """Return what a client is told of its subscription: among others, how far it has come."""

@@ -7,6 +7,7 @@ are wanted next.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
 from vestnik.model.events import Event
@@ -15,11 +16,11 @@ from vestnik.model.reserved import others
 from vestnik.model.times import MICROS
 from vestnik.model.work import together
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.giving import Giving
+from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reading import Reading
 from vestnik.recovery.reads import PageRequest, Requests
-from vestnik.recovery.repeats import Repeats
+from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.replays import out_of_reach
 from vestnik.recovery.roster import Roster
@@ -141,56 +142,59 @@ class Feeds:
 
         Those who want each event are given for all of them; it is one object for events that the same readers want.
         """
-        main = self.roster.main.get(origin)
+        main, apart = self.roster.main.get(origin), self.roster.apart(origin)
         if main is None or not events:
             return  # the log is over: its broker has begun another
-        start = 0
+        twins, start = dict[int, Twin](), 0
+        if main.is_live or apart:
+            twins = self.giving.repeats.add(origin, list(compress(events, wanting)))
         for end in range(1, len(events) + 1):
             if end == len(events) or wanting[end] is not wanting[start]:
                 if wanting[start]:
                     run = events[start:end]
                     of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
                     flights = [Flight(event, size, origin) for event, size in zip(run, of_each, strict=True)]
-                    self._give_run(main, flights, sum(of_each), wanting[start])
+                    self._give_run(main, Run(flights, sum(of_each), twins), wanting[start])
                 start = end
         if main.is_live:
             main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
 
-    def _give_run(self, main: Feed, flights: Sequence[Flight], size: int, wanting: Collection[Reader]) -> None:
+    def _give_run(self, main: Feed, run: Run, wanting: Collection[Reader]) -> None:
         """Give live events to readers that want all of them."""
         apart = self.roster.apart(main.origin)
-        if not apart and main.is_live:
-            self._give_live(main, flights, size, wanting)
-            return
-        if not apart:
-            return
-        self.giving.note(flights)
         if main.is_live:
-            sharing = [reader for reader in wanting if reader.key not in apart]
+            sharing = [reader for reader in wanting if reader.key not in apart] if apart else wanting
             if sharing:
-                self._give_live(main, flights, size, sharing)
-        for reader in wanting:
+                self._give_live(main, run, sharing)
+        for reader in wanting if apart else ():
             feed = apart.get(reader.key)
             if feed is not None and feed.is_live:
-                self._give_live(feed, flights, size, [reader])
+                self._give_live(feed, run, [reader])
 
-    def _give_live(self, feed: Feed, flights: Sequence[Flight], size: int, readers: Iterable[Reader]) -> None:
+    def _give_live(self, feed: Feed, run: Run, readers: Iterable[Reader]) -> None:
         """Give live events to readers whose feed this is. One without room goes on with a feed of its own."""
-        if _offset(flights[0]) < feed.cursor:
-            flights = [flight for flight in flights if _offset(flight) >= feed.cursor]
-        for reader, place in self.giving.live(flights, size, readers):
-            self.roster.lag(reader.key, feed.origin, _offset(flights[place]))
-        if flights and feed.reader is not None and self.roster.has(feed):
-            feed.advance(_offset(flights[-1]) + 1)
+        if _offset(run.flights[0]) < feed.cursor:
+            run = run._replace(flights=[flight for flight in run.flights if _offset(flight) >= feed.cursor])
+        for reader, place in self.giving.live(run, readers):
+            self.roster.lag(reader.key, feed.origin, _offset(run.flights[place]))
+        if run.flights and feed.reader is not None and self.roster.has(feed):
+            feed.advance(_offset(run.flights[-1]) + 1)
 
     def frontier(self, origin: Origin, offset: int) -> None:
         for feed in self.roster.all(origin):
             feed.pass_frontier(offset)
 
-    @together(COMPARING)
+    @property
+    def has_due(self) -> bool:
+        """Whether pages may be wanted."""
+        return bool(self.roster.due) or self.replaying.has_due
+
     def next_reads(self) -> list[PageRequest]:
         """Return the pages that are wanted next, as long as something may be given in this turn."""
-        return self._reading.next_reads(self.giving.left) if self.giving.left > 0 else []
+        if not self.has_due or self.giving.left <= 0:
+            return []
+        with together(COMPARING):
+            return self._reading.next_reads(self.giving.left)
 
     def announce(self, key: ReaderKey, event: Event, *, is_past: bool) -> None:
         """Give a reader an event of a broker, which is in no log, once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.times import MICROS
@@ -19,6 +19,14 @@ STEPS: Final = 5_000
 
 Given: TypeAlias = tuple[Reader, int, Sequence[Flight]]
 """A reader, the number of the first that it is given, and all that it is given."""
+
+
+class Run(NamedTuple):
+    """Live events of one log, in order, of `size` bytes together; and the twins of those that have one, by offset."""
+
+    flights: Sequence[Flight]
+    size: int
+    twins: Mapping[int, Twin]
 
 
 class Giving:
@@ -46,6 +54,11 @@ class Giving:
         """Begin to handle what has happened at a time."""
         self.now, self.left = now, STEPS
 
+    @property
+    def has_some(self) -> bool:
+        """Whether anything is to be sent."""
+        return bool(self.given or self.resolved or self.finished)
+
     def take_given(self) -> list[Given]:
         given, self.given = self.given, []
         return given
@@ -63,31 +76,25 @@ class Giving:
         if self.given:
             self.given = [one for one in self.given if one[0] is not reader]
 
-    def live(self, flights: Sequence[Flight], size: int, readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
-        """Give live events of one log, `size` bytes together, to readers that want all of them.
+    def live(self, run: Run, readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
+        """Give live events to readers that want all of them.
 
         Return the readers that have no room, each with the place of the first event for which it has none.
         """
-        twins = self.note(flights)
-        expired = [place for place, flight in enumerate(flights) if self._has_expired(flight)]
+        flights, twins = run.flights, run.twins
+        seldom = [flight for flight in flights if flight.event is not None and flight.event.seldom is not None]
+        is_plain = not twins and not any(self._has_expired(flight) for flight in seldom)
         without_room: list[tuple[Reader, int]] = []
         for reader in readers:
-            if twins or expired or reader.is_young or reader.remembered is not None:
-                count = self._give_each(reader, flights, twins, expired)
-            else:
+            if is_plain and not reader.is_young and reader.remembered is None:
                 first = reader.number + 1
-                count = reader.give_run(flights, size)
+                count = reader.give_run(flights, run.size)
                 self._given(reader, first, flights, count)
+            else:
+                count = self._give_each(reader, flights, twins)
             if count < len(flights):
                 without_room.append((reader, count))
         return without_room
-
-    def note(self, flights: Sequence[Flight]) -> dict[int, Twin]:
-        """Remember live events of one log; return the twins of those that came before of another, by their places."""
-        origin = flights[0].origin if flights else None
-        if origin is None:
-            return {}
-        return self.repeats.add(origin, [flight.event for flight in flights if flight.event is not None])
 
     def _has_expired(self, flight: Flight) -> bool:
         event = flight.event
@@ -95,13 +102,12 @@ class Giving:
             return False
         return event.expires <= self.now * MICROS
 
-    def _give_each(
-        self, reader: Reader, flights: Sequence[Flight], twins: Mapping[int, Twin], expired: Sequence[int]
-    ) -> int:
+    def _give_each(self, reader: Reader, flights: Sequence[Flight], twins: Mapping[int, Twin]) -> int:
         """Give what a reader has not got of another log; return at which place there was no room."""
         for place, flight in enumerate(flights):
-            event, twin = flight.event, twins.get(place)
-            if event is None or place in expired or self._has(reader, event, twin):
+            event = flight.event
+            twin = None if event is None else twins.get(event.seq or 0)
+            if event is None or self._has_expired(flight) or self._has(reader, event, twin):
                 continue
             if reader.room <= 0:
                 return place

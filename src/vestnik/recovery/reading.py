@@ -10,7 +10,7 @@ from typing import Final
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.giving import Giving
+from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, neighbours, no_answer, widest
 from vestnik.recovery.replaying import Replaying
@@ -159,7 +159,8 @@ class Reading:
             keys = [key for key in self._matching(event) if key in roster.readers and key not in apart]
             if keys:
                 flight = Flight(event, len(pack(event)), origin)
-                for reader, _ in self._giving.live([flight], flight.size, [roster.readers[key] for key in keys]):
+                run = Run([flight], flight.size, self._giving.repeats.add(origin, [event]))
+                for reader, _ in self._giving.live(run, [roster.readers[key] for key in keys]):
                     roster.lag(reader.key, origin, offset)
             feed.advance(offset + 1)
         return True

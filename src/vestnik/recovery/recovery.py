@@ -17,7 +17,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import MICROS
 from vestnik.recovery.feeds import Feeds
-from vestnik.recovery.pages import LogEntry, parts_of
+from vestnik.recovery.pages import parts_of
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PageRequest, WhenNotRead
 from vestnik.recovery.tail import Tail
@@ -136,11 +136,14 @@ class Recovery:
         return self.topology.way(origin) == sender
 
     def routed(
-        self, entries: Sequence[LogEntry], events: Sequence[Event], wanting: Sequence[Collection[Reader]]
+        self, time: int, packed: Sequence[bytes], events: Sequence[Event], wanting: Sequence[Collection[Reader]]
     ) -> list[Act]:
-        """Handle events of this broker that are stored and were sent to the neighbours that want them."""
-        self.tail.extend(entries, events, wanting)
-        self.feeds.live(self._own, events, wanting, [len(entry.packed) for entry in entries])
+        """Handle events of this broker that are stored and were sent to the neighbours that want them.
+
+        They were accepted at a time, and have their offsets.
+        """
+        self.tail.extend([event.seq or 0 for event in events], time, packed, events, wanting)
+        self.feeds.live(self._own, events, wanting, [len(one) for one in packed])
         return [*(self._offered() if self._withdrawn else ()), *self.moved()]
 
     def pass_over(self, offset: int) -> list[Act]:
@@ -277,7 +280,7 @@ class Recovery:
         while reads := self.feeds.next_reads():
             for read in reads:
                 acts += self._read(read)
-        return [*acts, Later(self.feeds.giving.now)] if self.feeds.roster.due else acts
+        return [*acts, Later(self.feeds.giving.now)] if self.feeds.has_due else acts
 
     def look_for_late(self) -> list[Act]:
         """Send requests again that were not answered in time, unless those who asked go on without the answer."""

@@ -30,22 +30,30 @@ class Twin(NamedTuple):
 class Lately:
     """Events that came one after another, by the hash of source and id: 64 bits, with a key of this process."""
 
-    __slots__ = ("_first", "_offsets", "_origins", "places")
+    __slots__ = ("first", "offsets", "origins", "places")
 
     def __init__(self, first: int) -> None:
-        self._first = first  # the serial number of the first event
+        self.first = first  # the serial number of the first event
         self.places: dict[int, int] = {}
-        self._origins: list[Origin] = []
-        self._offsets = array("q")
+        self.origins: list[Origin] = []
+        self.offsets = array("q")
 
-    def add(self, key: int, origin: Origin, offset: int) -> None:
-        self.places[key] = len(self.places)
-        self._origins.append(origin)
-        self._offsets.append(offset)
+    def add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
+        """Add events up to the first that is here; return how many."""
+        places, count = self.places, len(self.places)
+        for event in events:
+            key = hash((event.source, event.id))
+            if key in places:
+                break
+            places[key] = len(places)
+        fresh = len(places) - count
+        self.origins += [origin] * fresh
+        self.offsets.extend([event.seq or 0 for event in events[:fresh]])
+        return fresh
 
     def get(self, key: int) -> Twin | None:
         place = self.places.get(key)
-        return None if place is None else Twin(self._origins[place], self._offsets[place], self._first + place)
+        return None if place is None else Twin(self.origins[place], self.offsets[place], self.first + place)
 
 
 class Repeats:
@@ -57,21 +65,29 @@ class Repeats:
         self._old = Lately(1)
 
     def add(self, origin: Origin, events: Sequence[Event]) -> dict[int, Twin]:
-        """Remember events of an origin; return the twins of those that came before of others, by their places."""
+        """Remember events of an origin; return the twins of those that came before of others, by their offsets."""
         twins: dict[int, Twin] = {}
-        for place, event in enumerate(events):
-            key = hash((event.source, event.id))
-            if key not in self._young.places and key not in self._old.places:
-                self._add(key, origin, event.seq or 0)
-            elif (twin := self._get(key)) is not None and twin.origin != origin:
-                twins[place] = twin
+        at = 0
+        while at < len(events):
+            known = self._get(hash((events[at].source, events[at].id)))
+            if known is not None:
+                if known.origin != origin:
+                    twins[events[at].seq or 0] = known
+                at += 1
+            else:
+                at += self._add_fresh(origin, events[at:] if at else events)
         return twins
 
-    def _add(self, key: int, origin: Origin, offset: int) -> None:
-        self.serial += 1
+    def _add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
+        """Remember the first of these events, and those after it that did not come lately either; return how many."""
         if len(self._young.places) >= REPEAT_WINDOW:
-            self._old, self._young = self._young, Lately(self.serial)
-        self._young.add(key, origin, offset)
+            self._old, self._young = self._young, Lately(self.serial + 1)
+        room, old = REPEAT_WINDOW - len(self._young.places), self._old.places
+        known = (place for place, event in enumerate(events) if hash((event.source, event.id)) in old)
+        most = min(room, next(known, room)) if old else room
+        fresh = self._young.add_fresh(origin, events[:most])
+        self.serial += fresh
+        return fresh
 
     def _get(self, key: int) -> Twin | None:
         return self._young.get(key) or self._old.get(key)
@@ -83,7 +99,9 @@ class Repeats:
     def are_first(self, origin: Origin, events: Iterable[Event], after: int) -> bool:
         """Return whether events came lately of this origin first, and later than a serial number."""
         for event in events:
-            known = self._get(hash((event.source, event.id)))
-            if known is None or known.serial <= after or known.origin != origin:
+            key = hash((event.source, event.id))
+            lately = self._young if key in self._young.places else self._old
+            place = lately.places.get(key)
+            if place is None or lately.first + place <= after or lately.origins[place] != origin:
                 return False
         return True

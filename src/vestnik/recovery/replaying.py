@@ -113,6 +113,11 @@ class Replaying:
         before = self._picks[reader.key]
         self.begin_picks(reader, before.replay, before.until)
 
+    @property
+    def has_due(self) -> bool:
+        """Whether something is to be picked that was not asked for yet."""
+        return bool(self._due_picks)
+
     def next_picks(self) -> list[PageRequest]:
         """Return the reads of what is picked at all origins that can be reached, before the start."""
         due, self._due_picks = self._due_picks, {}

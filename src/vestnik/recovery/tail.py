@@ -55,10 +55,13 @@ class Tail(LogView):
         self._latest = latest
         self._start = start
         self._size = 0
-        self._entries: list[LogEntry] = []
-        self._events: list[Event | None] = []  # those of the latest entries
-        self._wanting: list[Collection[Reader]] = []  # the readers that wanted each
-        self._head = 0  # entries before it were dropped
+        # Of each event: its offset, when it was accepted, itself, and the readers that wanted it.
+        self._offsets: list[int] = []
+        self._times: list[int] = []
+        self._packed: list[bytes] = []
+        self._wanting: list[Collection[Reader]] = []
+        self._events: list[Event | None] = []  # the latest, unpacked
+        self._head = 0  # what is before it was dropped
         # The latest time of what is not here. A damaged log has lost its end, so nobody knows before the next event.
         self._dropped_until = -1 if is_whole else ENDLESS
 
@@ -89,22 +92,28 @@ class Tail(LogView):
         return Stamp(first, self._latest)
 
     def extend(
-        self, entries: Sequence[LogEntry], events: Sequence[Event], wanting: Iterable[Collection[Reader]]
+        self,
+        offsets: Sequence[int],
+        time: int,
+        packed: Sequence[bytes],
+        events: Sequence[Event],
+        wanting: Iterable[Collection[Reader]],
     ) -> None:
-        """Note that events are stored and routed, and which readers want each."""
-        if not entries:
+        """Note that events that were accepted at a time are stored and routed, and which readers want each."""
+        if not offsets:
             return
-        first, last = entries[0], entries[-1]
-        assert first.offset >= self.routed, f"offset {first.offset} was routed before"
-        self._dropped_until = min(self._dropped_until, first.time)
-        self._entries += entries
+        assert offsets[0] >= self.routed, f"offset {offsets[0]} was routed before"
+        self._dropped_until = min(self._dropped_until, time)
+        self._offsets += offsets
+        self._times += [time] * len(offsets)
+        self._packed += packed
         self._wanting += wanting
-        sizes = [len(entry.packed) for entry in entries]
+        sizes = [len(one) for one in packed]
         self._events += [event if size <= SMALL else None for event, size in zip(events, sizes, strict=True)]
         if len(self._events) > 2 * UNPACKED:
             del self._events[:-UNPACKED]
         self._size += sum(sizes) + OVERHEAD * len(sizes)
-        self.routed = last.offset + 1
+        self.routed = offsets[-1] + 1
         self._drop()
 
     def pass_over(self, offset: int) -> None:
@@ -112,22 +121,21 @@ class Tail(LogView):
         self.routed = max(self.routed, offset)
 
     def _drop(self) -> None:
-        """Drop the oldest entries for which there is no room. The latest always stays."""
-        while self._size > self.room and self._head < len(self._entries) - 1:
-            dropped = self._entries[self._head]
-            self._size -= len(dropped.packed) + OVERHEAD
-            self._start, self._dropped_until = dropped.offset + 1, dropped.time
+        """Drop the oldest events for which there is no room. The latest always stays."""
+        while self._size > self.room and self._head < len(self._offsets) - 1:
+            self._size -= len(self._packed[self._head]) + OVERHEAD
+            self._start, self._dropped_until = self._offsets[self._head] + 1, self._times[self._head]
             self._head += 1
-        if self._head > max(SPARE, len(self._entries) // 2):
-            del self._entries[: self._head]
-            del self._wanting[: self._head]
+        if self._head > max(SPARE, len(self._offsets) // 2):
+            for column in (self._offsets, self._times, self._packed, self._wanting):
+                del column[: self._head]
             self._head = 0
 
     def share_after(self, offset: int) -> float:
         """Return which share of the room the entries from an offset on take."""
         first = self._place(offset)
-        count = len(self._entries) - self._head
-        return (len(self._entries) - first) / count * self._size / self.room if count else 0.0
+        count = len(self._offsets) - self._head
+        return (len(self._offsets) - first) / count * self._size / self.room if count else 0.0
 
     def read(self, terms: ReadTerms) -> Slice | None:
         """Read a page; None if some of it may be on disk only."""
@@ -142,20 +150,20 @@ class Tail(LogView):
         """
         if start < self._start or start > self.routed:
             return None
-        first, before = self._place(start), len(self._entries) - len(self._events)
+        first, before = self._place(start), len(self._offsets) - len(self._events)
         events: list[Event] = []
         times: list[int] = []
         upto, size = self.routed, 0
-        for place in range(first, len(self._entries)):
+        for place in range(first, len(self._offsets)):
             if readers.isdisjoint(self._wanting[place]):
                 continue
-            offset, time, packed, _ = self._entries[place]
+            packed = self._packed[place]
             if len(events) == limit or (events and size + len(packed) > PAGE_SIZE):
-                upto = offset
+                upto = self._offsets[place]
                 break
             event = self._events[place - before] if place >= before else None
             events.append(event or unpack(packed))
-            times.append(time)
+            times.append(self._times[place])
             size += len(packed)
         return Slice(start, tuple(events), upto, times=tuple(times), size=size)
 
@@ -164,7 +172,7 @@ class Tail(LogView):
         if offset < max(self._start, reader.known_from) or offset >= self.routed:
             return None
         place = self._place(offset)
-        if place == len(self._entries) or self._entries[place].offset != offset:
+        if place == len(self._offsets) or self._offsets[place] != offset:
             return None
         return reader in self._wanting[place]
 
@@ -177,26 +185,17 @@ class Tail(LogView):
 
     def entries(self, span: Span) -> Iterator[LogEntry]:
         first = self._place(span.first)
-        end = bisect_left(self._entries, span.end, lo=first, key=_offset)
-        before = len(self._entries) - len(self._events)
+        end = bisect_left(self._offsets, span.end, lo=first)
+        before = len(self._offsets) - len(self._events)
         for place in range(first, end):
-            entry = self._entries[place]
             event = self._events[place - before] if place >= before else None
-            yield entry if event is None else LogEntry(entry.offset, entry.time, entry.packed, event)
+            yield LogEntry(self._offsets[place], self._times[place], self._packed[place], event)
 
     def offset_since(self, time: int) -> int:
         if self._dropped_until >= time:
             return 0
-        place = bisect_left(self._entries, time, lo=self._head, key=_time)
-        return self._entries[place - 1].offset + 1 if place > self._head else self._start
+        place = bisect_left(self._times, time, lo=self._head)
+        return self._offsets[place - 1] + 1 if place > self._head else self._start
 
     def _place(self, offset: int) -> int:
-        return bisect_left(self._entries, offset, lo=self._head, key=_offset)
-
-
-def _offset(entry: LogEntry) -> int:
-    return entry.offset
-
-
-def _time(entry: LogEntry) -> int:
-    return entry.time
+        return bisect_left(self._offsets, offset, lo=self._head)
