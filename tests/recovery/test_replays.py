@@ -9,7 +9,7 @@ from vestnik.recovery.replays import Merge, Picks
 from vestnik.wire.origins import Origin, Slice
 from vestnik.wire.replays import Replay
 
-B1 = Origin("b1", 1)
+B1, B2 = Origin("b1", 1), Origin("b2", 1)
 HISTORY = Origin("history", 1)
 LATE = 5_000
 """Microseconds after which an event comes to the history."""
@@ -68,3 +68,9 @@ def test_what_only_a_history_has_is_replayed_before_later_events_of_its_log() ->
 
 def test_a_copy_waits_for_earlier_events_of_its_log() -> None:
     assert merged((B1, own([1, 2, 4])), (HISTORY, copies([3]))) == ["q1", "q2", "q3", "q4"]
+
+
+def test_an_event_that_was_published_at_two_brokers_counts_where_it_was_accepted_first() -> None:
+    again = Slice(0, (event(1).stamped("b2", 7),), 8, times=(2_500,))
+    assert picked((B2, again), (B1, own([1, 2, 3, 4]))) == ["q2", "q3", "q4"]
+    assert picked((B1, own([1, 2, 3, 4])), (B2, again)) == ["q2", "q3", "q4"]

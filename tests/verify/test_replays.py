@@ -91,6 +91,14 @@ def test_what_has_expired_need_not_come() -> None:
     assert wrong(trace(LAST, PAST[2], (4, False), mortal=2)) == []
 
 
+@pytest.mark.parametrize("handed", [(1, 3), (2, 3)])
+def test_an_event_that_was_accepted_at_two_brokers_counts_at_either_place(handed: tuple[int, int]) -> None:
+    again = Published(0.75, "p", event(1).stamped("d", 1))  # after the second, and before the third
+    records = trace(LAST, *[(number, True) for number in handed], (4, False))
+    assert wrong([*records[:2], again, *records[2:]]) == []
+    assert len(wrong(records)) == (1 if handed == (1, 3) else 0)
+
+
 def test_it_is_claimed_where_all_was_connected() -> None:
     cut, missing = Cut(1.2, "b", "d"), Missing(3.0, "c", "s", "d: it cannot be reached")
     records = trace(ALL, (4, False))

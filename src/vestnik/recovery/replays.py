@@ -113,11 +113,15 @@ class Picks:
         return {origin: parts[-1].upto for origin, parts in self._parts.items()}
 
     def picked(self, wanted: Filter) -> list[tuple[Origin, Event]]:
-        """Return what the replay picks of all origins together, in the order of time, but causes before effects."""
+        """Return what the replay picks of all origins together, in the order of time, but causes before effects.
+
+        An event that was published at several brokers counts where it was accepted first.
+        """
         found: dict[Pair, tuple[Origin, Placed]] = {}  # copies of histories are the same events
         for origin, parts in self._parts.items():
             for placed in [one for part in parts for one in part.placed()]:
-                found.setdefault((placed.event.source, placed.event.id), (origin, placed))
+                pair = placed.event.source, placed.event.id
+                found[pair] = min((origin, placed), found.get(pair, (origin, placed)), key=_preference)
         logs: dict[NodeId | None, list[Placed]] = {}
         for origin, placed in found.values():
             if not _is_copy(placed, origin):
@@ -138,6 +142,12 @@ class Picks:
 def _is_copy(placed: Placed, origin: Origin) -> bool:
     """Return whether an event is one that another broker accepted: a history has the time at which it came there."""
     return placed.event.broker != origin.broker
+
+
+def _preference(found: tuple[Origin, Placed]) -> tuple[bool, int]:
+    """Return a key that is lower for the log that accepted an event, and for the broker that did so earlier."""
+    origin, placed = found
+    return _is_copy(placed, origin), placed.accepted
 
 
 def _rank(placed: Placed, origin: Origin, near: Placed | None) -> Rank:

@@ -2,7 +2,8 @@
 
 What is replayed comes before what is live, and of the last k there are no more than k. Whatever was accepted after the
 first that is replayed comes too, replayed or live, when it has settled: between the past and what comes there is no
-gap. Where fewer are replayed than were asked for, there are no others. What has expired need not come.
+gap. Where fewer are replayed than were asked for, there are no others. What has expired need not come. An event that
+was accepted at two brokers counts at either place: the brokers that picked the last k may have sent only the later one.
 
 This is claimed where all was connected and had settled before the client subscribed, and nothing disturbs the network
 or the client until that has settled, too. How long that takes depends on how much there is: only Settled records tell.
@@ -82,17 +83,17 @@ def _whole(history: History, begun: Begun, before: int) -> Iterator[Violation]:
                 expired += 1
             elif history.settles(number) <= begun.due:
                 wanted.append(record)
-    places: dict[tuple[str, ...], Published] = {}  # an event that was published at two brokers is one
+    places: dict[tuple[str, ...], list[Published]] = {}  # an event that was published at two brokers is one
     for record in wanted:
-        places.setdefault(key_of(record.event), record)
+        places.setdefault(key_of(record.event), []).append(record)
     replayed = [key_of(record.event) for record in begun.handed if record.replayed]
-    first = min([places[place].at for place in replayed if place in places], default=end)
+    first = min([places[place][-1].at for place in replayed if place in places], default=end)
     if begun.last is None or len(replayed) + expired < begun.last:
         first = ALWAYS
     handed = {key_of(record.event) for record in begun.handed}
-    for place, record in places.items():
-        if record.at > first and place not in handed:
-            yield _violation(history, begun, record, "was not among what was replayed")
+    for place, accepted in places.items():
+        if accepted[0].at > first and place not in handed:
+            yield _violation(history, begun, accepted[0], "was not among what was replayed")
 
 
 def _violation(
