@@ -209,6 +209,17 @@ def test_what_is_in_flight_can_be_asked_for_and_the_rest_comes_when_it_is_taken(
     ], "what was taken is not kept"
 
 
+def test_who_asks_says_what_was_taken_because_a_took_may_be_lost() -> None:
+    world = World()
+    far = world.meet()
+    world.tell("c", Subscribe("s", ACME, window=2, afresh=7))
+    assert ids(far.publish(*[quote(n, str(n)) for n in range(1, 5)])) == ["1", "2"]
+    answer, more = world.sent("c", Ask((Position("s", 7, 2, taken=2),)), "c")
+    assert answer == Answer(((7, 2),))
+    assert isinstance(more, Notify) and [one.event.id for one in more.deliveries if one.event] == ["3", "4"]
+    assert world.sent("c", Ask((Position("s", 7, 4, taken=2),)), "c") == [Answer(((7, 4),))], "these are not taken"
+
+
 def test_nobody_is_sent_anything_who_is_not_there() -> None:
     world = World()
     far = world.meet()

@@ -268,7 +268,7 @@ def test_a_later_life_gets_what_an_earlier_one_has_not_taken() -> None:
     first = subscribed(client.subscribe("s", WANTED, 0.0, adopts=True))
     accepted = client.handle(Accepted(first.request, epoch=7, last=5, seen=(("b1/1", 30),), taken=3), 0.0)
     assert first.adopts and client.seen("s") == {}
-    assert [getattr(message, "positions", ()) for message in said(accepted)] == [(Position("s", 7, 3),)]
+    assert [getattr(message, "positions", ()) for message in said(accepted)] == [(Position("s", 7, 3, 3),)]
     kept = (given(4, 21, epoch=7), given(5, 22, epoch=7))
     assert offsets(client.handle(Answer(((7, 5),), kept, LOGS), 1.0)) == [21, 22]
     assert client.seen("s") == {"b1/1": 30}

@@ -27,6 +27,7 @@ from vestnik.wire.messages import (
     Request,
     Stored,
     Subscribe,
+    Took,
     Unadvertise,
     Unknown,
     Unsubscribe,
@@ -379,3 +380,10 @@ def test_strategies_of_checking(strategy: Checking, without: float, with_two: fl
 def test_strategies_that_cannot_be(wrong: Any) -> None:
     with pytest.raises(ValueError):
         wrong()
+
+
+def test_a_check_says_what_was_taken_because_a_took_may_be_lost() -> None:
+    client = session(checking=Constant(10.0))
+    client.handle(pushed(1, 2, 3), 1.0)
+    assert said(client.took({"s": 3})) == [Took((Position("s", EPOCH, 2),))]
+    assert said(client.wake(11.0)) == [Ask((Position("s", EPOCH, 3, taken=2),))]

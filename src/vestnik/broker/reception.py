@@ -29,6 +29,7 @@ from vestnik.wire.messages import (
     Gap,
     Malformed,
     NodeId,
+    Position,
     Refused,
     Request,
     Subscribe,
@@ -247,14 +248,19 @@ class Reception:
     # --- notifications ---
 
     def ask(self, message: Ask, client: NodeId, now: float) -> list[Effect]:
-        return [Send(client, answer) for answer in self.client(client).answer(message.positions, now)]
+        answers = [Send(client, answer) for answer in self.client(client).answer(message.positions, now)]
+        return [*answers, *self._took(client, [(position, position.taken) for position in message.positions])]
 
     def took(self, message: Took, client: NodeId, now: float) -> list[Effect]:
+        return self._took(client, [(position, position.after) for position in message.positions])
+
+    def _took(self, client: NodeId, taken: Iterable[tuple[Position, int]]) -> list[Effect]:
+        """Give a client more of the subscriptions of which its application has taken everything up to a number."""
         subscriptions = self.client(client).subscriptions
-        for position in message.positions:
+        for position, number in taken:
             known = subscriptions.get(position.name)
             if known is not None and known.epoch == position.epoch:
-                known.reader.take(position.after)
+                known.reader.take(number)
                 self._recovery.feeds.made_room(known.reader.key)
         return self._outlet.perform(self._recovery.moved())
 

@@ -66,7 +66,7 @@ class Subscription:
 
     @property
     def position(self) -> Position:
-        return Position(self.name, self.epoch, self.last)
+        return Position(self.name, self.epoch, self.last, self.taken)
 
     @property
     def seen(self) -> dict[str, int]:

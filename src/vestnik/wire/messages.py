@@ -264,11 +264,12 @@ class Unadvertise(Request, frozen=True, tag=36):
 
 
 class Position(Struct, frozen=True, array_like=True):
-    """All up to number `after` of a subscription has come."""
+    """All up to number `after` of a subscription has come, and the application has taken all up to number `taken`."""
 
     name: str
     epoch: int
     after: int
+    taken: int = 0
 
 
 class Fetch(Request, frozen=True, tag=38):
@@ -313,13 +314,16 @@ class Malformed(Request, frozen=True):
 
 
 class Ask(Message, frozen=True, tag=37):
-    """Is there anything after these positions? Answered by Answer, after Unknown for each that is not known."""
+    """Is there anything after these positions? Answered by Answer, after Unknown for each that is not known.
+
+    The client repeats what its application has taken. A Took may be lost, and no other follows if the window is full.
+    """
 
     positions: tuple[Position, ...]
 
 
 class Took(Message, frozen=True, tag=40):
-    """The application has taken everything up to these positions: there is room for more."""
+    """The application has taken everything up to `after` of these positions: there is room for more."""
 
     positions: tuple[Position, ...]
 
