@@ -195,8 +195,8 @@ def test_what_is_in_flight_can_be_asked_for_and_the_rest_comes_when_it_is_taken(
     sent = tuple(Delivery(event.stamped("x", seq), ((7, seq),)) for seq, event in enumerate(events[:2], 1))
     logs = (("x", 1),)
     assert world.sent("c", Ask((Position("s", 7, 0),)), "c") == [Answer(((7, 2),), sent, logs)]
-    assert world.sent("c", Ask((Position("s", 7, 1),)), "c") == [Answer(((7, 2),), sent[1:], logs)]
-    assert world.sent("c", Ask((Position("s", 7, 2),)), "c") == [Answer(((7, 2),))]
+    assert world.sent("c", Ask((Position("s", 7, 1),)), "c") == [Answer(((7, 2),), sent[1:], logs, 1)]
+    assert world.sent("c", Ask((Position("s", 7, 2),)), "c") == [Answer(((7, 2),), after=2)]
     assert world.sent("c", Ask((Position("t", 7, 0),)), "c") == [Unknown(Position("t", 7, 0))]
     assert world.sent("c", Ask((Position("s", 8, 0),)), "c") == [Unknown(Position("s", 8, 0))]
     assert ids(world.tell("c", Took((Position("s", 7, 2),)))) == ["3", "4"]
@@ -215,9 +215,19 @@ def test_who_asks_says_what_was_taken_because_a_took_may_be_lost() -> None:
     world.tell("c", Subscribe("s", ACME, window=2, afresh=7))
     assert ids(far.publish(*[quote(n, str(n)) for n in range(1, 5)])) == ["1", "2"]
     answer, more = world.sent("c", Ask((Position("s", 7, 2, taken=2),)), "c")
-    assert answer == Answer(((7, 2),))
+    assert answer == Answer(((7, 2),), after=2)
     assert isinstance(more, Notify) and [one.event.id for one in more.deliveries if one.event] == ["3", "4"]
-    assert world.sent("c", Ask((Position("s", 7, 4, taken=2),)), "c") == [Answer(((7, 4),))], "these are not taken"
+    assert world.sent("c", Ask((Position("s", 7, 4, taken=2),)), "c") == [Answer(((7, 4),), after=4)]
+
+
+def test_each_page_of_an_answer_says_where_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.wire.pages.PAGE", 2)
+    world = World()
+    far = world.meet()
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    far.publish(*[quote(n, str(n)) for n in range(1, 7)])
+    answers = [one for one in world.sent("c", Ask((Position("s", 7, 1),)), "c") if isinstance(one, Answer)]
+    assert [(one.after, one.last) for one in answers] == [(1, ((7, 3),)), (3, ((7, 5),)), (5, ((7, 6),))]
 
 
 def test_nobody_is_sent_anything_who_is_not_there() -> None:

@@ -113,6 +113,15 @@ def test_what_is_missing_is_asked_for_at_once_and_handed_over_first() -> None:
     assert client.handle(Answer(((EPOCH, 4),), kept(2, 3, 4)), 3.0) == handed(2, 3, 4)
 
 
+def test_what_is_in_a_page_that_has_not_come_is_not_lost_but_asked_for_again() -> None:
+    client = session()
+    assert said(client.handle(pushed(6), 0.0)) == [asked(0)]
+    assert client.handle(Answer(((EPOCH, 5),), kept(4, 5), after=3), 1.0) == [], "the page before it has not come"
+    assert said(client.wake(PATIENCE)) == [asked(0)]
+    assert client.handle(Answer(((EPOCH, 3),), kept(2, 3)), 6.0) == [Lost("s", 1, 1), *handed(2, 3, 4, 5, 6)]
+    assert client.handle(Answer(((EPOCH, 6),), kept(4, 5, 6), after=3), 6.0) == []
+
+
 def test_what_the_broker_lost_is_said_to_be_lost() -> None:
     client = session()
     client.handle(pushed(3), 0.0)

@@ -55,9 +55,10 @@ class Subscription:
             deliveries = [
                 Delivery(one.event, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
             ]
-            yield Answer(((self.epoch, upto),), tuple(deliveries), logs)
+            yield Answer(((self.epoch, upto),), tuple(deliveries), logs, after)
+            after = upto
         if not alive:
-            yield Answer(((self.epoch, self.last),))
+            yield Answer(((self.epoch, self.last),), after=after)
 
 
 def _has_expired(event: Event | None, now: float) -> bool:

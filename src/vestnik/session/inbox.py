@@ -11,7 +11,7 @@ from vestnik.model.reserved import asks
 from vestnik.session.acts import Act, Hand, Missing, Say
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.subscriptions import Subscription
-from vestnik.wire.messages import Ask, Delivery, NodeId
+from vestnik.wire.messages import Answer, Ask, Delivery, NodeId
 
 ERRANDS: Final = ("renew", "check", "ask")
 """Errands about a subscription."""
@@ -154,13 +154,13 @@ class Inbox:
         self._is_whole_again = False
         return self._release([known for known in self.subscriptions.values() if known.early], now)
 
-    def answered(
-        self, last: tuple[tuple[int, int], ...], kept: tuple[Delivery, ...], logs: Logs, now: float
-    ) -> list[Act]:
+    def answered(self, answer: Answer, logs: Logs, now: float) -> list[Act]:
         """Hand over what was missed, in the order of all subscriptions, and tell what is lost.
 
-        What had to be asked for is older than everything that has arrived since.
+        What had to be asked for is older than everything that has arrived since. If an answer before this one has not
+        come, nothing is lost yet: what is missing is asked for again.
         """
+        last, kept = answer.last, answer.kept
         acts = [act for epoch, _ in last for act in self.follow(epoch, now)]
         for arrival, delivery in enumerate(kept, start=-len(kept)):
             event = delivery.event
@@ -169,7 +169,8 @@ class Inbox:
                 known = self.by_epoch.get(epoch)
                 if known is not None:
                     known.recover(number, delivery, log, arrival)
-        answered = [(known, number) for epoch, number in last if (known := self.by_epoch.get(epoch))]
+        named = [(known, number) for epoch, number in last if (known := self.by_epoch.get(epoch))]
+        answered = [(known, number) for known, number in named if answer.after <= max(known.last, known.closed)]
         for known, number in answered:
             known.closed = max(known.closed, number)
             self.no_longer_ask(known)

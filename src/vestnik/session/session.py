@@ -258,8 +258,8 @@ class Session:
             case Notify(deliveries, logs):
                 names = self._logs_of(logs)
                 return [act for delivery in deliveries for act in self._inbox.take(delivery, names, now)]
-            case Answer(last, kept, logs):
-                return self._inbox.answered(last, kept, self._logs_of(logs), now)
+            case Answer():
+                return self._inbox.answered(message, self._logs_of(message.logs), now)
             case Unknown(position):
                 known = self._subscriptions.get(position.name)
                 if known is None or known.epoch != position.epoch:

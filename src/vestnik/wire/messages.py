@@ -365,12 +365,14 @@ class Notify(Message, frozen=True, tag=64):
 class Answer(Message, frozen=True, tag=65):
     """The answer to Ask: the last number given out in each numbering, and what there is of those asked for, in order.
 
-    The others are lost.
+    The others are lost. A page of a longer answer names the number at which it ends instead of the last, and speaks of
+    the numbers that follow number `after`: the page before it may not have come.
     """
 
     last: tuple[tuple[int, int], ...]
     kept: tuple[Delivery, ...] = ()
     logs: tuple[tuple[NodeId, int], ...] = ()
+    after: int = 0
 
 
 class Unknown(Message, frozen=True, tag=66):
