@@ -395,6 +395,25 @@ def test_a_replay_gives_nothing_before_all_logs_have_answered_and_goes_on_withou
     assert ids(effects) == ["1"] and deliveries(effects)[0].replayed, "it comes later"
 
 
+def test_a_replay_becomes_live_while_events_are_published() -> None:
+    world = World()
+    x, y = world.meet("x"), world.meet("y", via="v")
+    x.accept(*some(1))
+    y.accept(*some(2))
+    world.silent = {X, Y}
+    reads = {one.origin: one for one in asked(world.tell("c", subscribe(replay=ALL)))}
+    effects: list[Effect] = []
+    for log, neighbour, number in ((x, "u", 3), (y, "v", 4)):
+        page = log.page(reads[log.origin])
+        log.accept(*some(number))
+        effects += world.tell(neighbour, page)
+    assert ids(effects) == names(1, 2)
+    reads = {one.origin: one for one in asked(effects)}
+    assert ids(world.tell("v", y.page(reads[Y]))) == names(4), "it does not wait for the other log"
+    assert ids(world.tell("u", x.page(reads[X]))) == names(3)
+    assert state(world, X) == state(world, Y) == ("LIVE", 3, True)
+
+
 def test_a_replay_since_a_time_has_what_happened_since() -> None:
     world = World()
     far = world.meet()

@@ -54,7 +54,7 @@ class Reading:
             key = feed.reader
             if key is None:
                 reads.append(self._ask([feed], [reader.filter for reader in self._roster.sharing(feed.origin)], PAGE))
-            elif feed.since is not None or self._replaying.merges(key):
+            elif feed.since is not None or self._replaying.merges(feed):
                 reads.append(self._ask([feed], [self._roster.readers[key].filter], min(PAGE, share)))
             else:
                 alike.setdefault(feed.origin, []).append(feed)
@@ -173,7 +173,7 @@ class Reading:
             if not is_elsewhere and not self._replaying.tell(reader, Gap(str(origin), *page.gap, page.reason)):
                 return False
             feed.advance(page.gap.end)
-        if self._replaying.merges(key) and page.events:
+        if page.events and self._replaying.merges(feed):
             self._replaying.hold(key, origin, page)
             return False
         is_copy = origin not in self._roster.main
@@ -191,6 +191,8 @@ class Reading:
             return
         if not feed.go_live(edge):
             roster.due[feed] = None
+            if feed.reader is not None:
+                self._replaying.give_merged(feed.reader)
             return
         if main is not None and main.is_live:
             assert main.cursor <= feed.cursor, f"{main} is beyond the edge at {feed.cursor}"

@@ -1,6 +1,6 @@
 """Replays: readers that start in the past, and those that end when they have read it.
 
-A replay of several logs is given in the order of time: the earliest event is given once each log that is fetched has a
+A replay of several logs is given in the order of time: the earliest event is given once each log that is read has a
 page here. A replay that picks is given as a whole when all logs have answered.
 """
 
@@ -53,9 +53,13 @@ class Replaying:
     def begin_merge(self, key: ReaderKey) -> None:
         self._merges[key] = Merge()
 
-    def merges(self, key: ReaderKey) -> bool:
-        """Return whether the pages of a reader are put in the order of time."""
-        return key in self._merges
+    def merges(self, feed: Feed) -> bool:
+        """Return whether the pages of a feed are put in the order of time: those of the past that is replayed are.
+
+        Later ones are not held back, because a feed becomes LIVE only with a page that is given as it comes.
+        """
+        is_over = feed.is_past_over and feed.origin in self._roster.main
+        return feed.reader in self._merges and feed.replays and feed.is_fetching and not is_over
 
     def holds(self, key: ReaderKey, origin: Origin) -> bool:
         """Return whether a page of an origin waits to be given."""
@@ -71,18 +75,18 @@ class Replaying:
             self._merges[key].drop(origin)
 
     def give_merged(self, key: ReaderKey) -> None:
-        """Give the earliest event while each origin that is fetched has one here: so a replay is in order of time."""
+        """Give the earliest event while each origin that is replayed has one here: so a replay is in order of time."""
         merge, reader = self._merges.get(key), self._roster.readers.get(key)
         while merge is not None and reader is not None:
             own = self._roster.own(key)
-            late = [origin for origin, feed in own.items() if feed.is_late and not merge.holds(origin)]
-            fetching = [origin for origin, feed in own.items() if feed.is_fetching and origin not in late]
+            awaited = [origin for origin, feed in own.items() if self.merges(feed) and not feed.is_late]
+            held = [origin for origin in own if merge.holds(origin)]
             if not own:
                 self._merges.pop(key, None)
                 return
-            if not fetching or not all(merge.holds(origin) for origin in fetching):
+            if not held or not all(merge.holds(origin) for origin in awaited):
                 return
-            origin, placed = merge.earliest(fetching)
+            origin, placed = merge.earliest(held)
             feed = own[origin]
             is_copy = origin not in self._roster.main
             if not self._giving.give_read(feed, reader, placed, merge.size_at(origin), is_copy=is_copy):
