@@ -16,7 +16,7 @@ from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
 from vestnik.sim.scenarios import Past, Scenario, timing_of
 from vestnik.sim.summaries import Summary, Tally
-from vestnik.trace.records import AnyRecord
+from vestnik.trace.records import AnyRecord, Published
 from vestnik.wire.messages import NodeId
 
 STEPS = 100
@@ -139,8 +139,13 @@ class Run:
         return self._end - self.scenario.duration + max(times) + self.stabilization if times else 0.0
 
     def _settle(self, enough: float) -> None:
-        """Where there are renewals, something is always on its way: that all has settled is then a matter of time."""
+        """Wait until all has settled. With renewals something is always on its way: then wait for long enough.
+
+        A subscription that reads all of the logs takes a round trip for each window.
+        """
         enough += MORE_PATIENCE if self.scenario.access.loss else PATIENCE
+        windows = self._tally.kinds[Published] // self.scenario.clients.window
+        enough += windows * self.propagation if windows else 0.0
         if self.scenario.leases is None:
             self.network.settle(0.0 if enough == FOREVER else enough)
         else:

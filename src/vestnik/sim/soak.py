@@ -25,6 +25,8 @@ FAULTS = (0, 2, 10, 100, 400)
 """How many there are in a scenario."""
 SLOW = CutLink, Crash, Pause, Stall
 """Faults after which there is no telling when what was missed has come."""
+WIDE = 100
+"""Publications for which a window has room that is never full, however many come while the first is on its way."""
 
 
 class Claim(NamedTuple):
@@ -63,7 +65,7 @@ def soak(seed: int, check: Check) -> Outcome:
         pass
     takes_long = scenario.access.loss or scenario.clients.batch >= max(BATCHES)
     takes_long = takes_long or any(isinstance(fault, SLOW) for fault in scenario.faults)
-    takes_long = takes_long or scenario.clients.window < 10 * scenario.clients.batch  # the rest is read from logs
+    takes_long = takes_long or scenario.clients.window < WIDE * scenario.clients.batch  # the rest is read from logs
     settling = None if takes_long else run.propagation
     lossy = scenario.links.loss or (scenario.access.loss and scenario.clients.checking is None)
     stored = not (scenario.links.loss or scenario.access.loss) and scenario.links.fifo
