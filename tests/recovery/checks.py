@@ -75,7 +75,7 @@ def _is_early(chain: Chain, event: Event, accepted: float) -> bool:
     if chain.is_adopted or chain.picks:
         return False
     if chain.replay is None:
-        return accepted < chain.at - EARLY
+        return accepted < chain.first.made - EARLY
     return chain.replay.since is not None and (event.time or 0) < chain.replay.since and accepted < chain.at
 
 

@@ -55,6 +55,7 @@ class Numbering:
         self.epoch = message.afresh
         self.has_cursors = bool(message.seen)
         self.at, self.clock = at, int(clock * MICROS)
+        self.made = at - (clock - message.made / MICROS) if message.made > 0 else at  # maybe by an earlier numbering
         self.settled_at = FOREVER
         self.filters: list[tuple[dict[str, float], Filter]] = [({}, message.filter)]
 
