@@ -60,7 +60,7 @@ class Far:
 
 
 class World:
-    """A broker `b` with neighbours `u` and `v`; `now` is whatever the test says."""
+    """A broker `b` with neighbours `u` and `v`, which have no logs of their own; `now` is whatever the test says."""
 
     def __init__(
         self,
@@ -77,6 +77,7 @@ class World:
         self.silent: set[Origin] = set()  # logs that do not answer
         for neighbour in neighbours:
             self.tell("b", LinkUp(neighbour))
+            self.broker.recovery.meeting.met(neighbour)
 
     def meet(
         self, broker: str = "x", via: str = "u", log: int = 1, offers: tuple[Offer, ...] = (), room: int = PLENTY

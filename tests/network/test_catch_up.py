@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from network.worlds import broker, client, quote, taken, until
+from network.worlds import ANYWHERE, PATIENCE, broker, client, quote, taken, until
 from vestnik import Event, Replay
 from vestnik.broker.reception import SKEW
-from vestnik.errors import InvalidSetting
+from vestnik.errors import InvalidSetting, NotAccepted
 from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
 from vestnik.transport.addresses import read_address
 
 
@@ -378,3 +380,50 @@ async def test_a_replay_of_the_last_events_that_begins_again_misses_nothing_sinc
             found = [await subscription.get(10) for _ in range(12)]
             assert [n.event.data["price"] for n in found] == list(range(4, 16))
             assert [n.replayed for n in found] == [True] * 2 + [False] * 10 and not any(n.gap for n in found)
+
+
+async def test_what_is_to_be_settled_waits_for_a_broker_that_is_to_be_joined() -> None:
+    async with broker("b1") as b1:
+        at = read_address(b1.address)
+    async with Broker(Settings(name="b2", listen=ANYWHERE, join=(at,))) as b2, client(b2) as c:
+        subscribing = asyncio.create_task(c.subscribe("price > 0", settled=True))
+        await c.fetch("price > 0")  # a later request is answered
+        assert not subscribing.done()
+        async with broker("b1", listen=at) as b1:
+            await subscribing
+            assert len(b1.host.core.router.subscriptions) == 1
+
+
+async def test_a_broker_that_is_to_be_joined_and_is_not_linked_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vestnik.recovery.meeting.JOINED_WITHIN", 0.0)
+    async with broker("b1") as b1:
+        at = read_address(b1.address)
+    missing = f"the broker at {at} is to be joined and is not linked"
+    async with Broker(Settings(name="b2", listen=ANYWHERE, join=(at,))) as b2, client(b2) as c:
+        await c.publish(quote(1))
+        await c.subscribe("price > 0", name="s", settled=True)
+        await c.advertise("price > 0", name="a", settled=True)
+        last = await c.subscribe("price > 0", replay=Replay(last=1))
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [1]
+        first = await last.get(PATIENCE)
+        assert first.gap is not None and first.gap.reason == missing
+        assert [record.getMessage() for record in caplog.records if missing in record.getMessage()] == [
+            f"subscription s is not known everywhere: {missing}",
+            f"advertisement a is not known everywhere: {missing}",
+            f"not all of the past was found: {missing}",
+        ]
+        b2.unlink(at)
+        await until(lambda: not b2.host.core.recovery.meeting.missing)
+
+
+async def test_brokers_that_join_each_other_are_not_missing() -> None:
+    async with broker("b1") as b1, broker("b2", (b1,)) as b2:
+        await met(b1, b2)
+        with suppress(NotAccepted):
+            await b1.link(read_address(b2.address))
+        await until(lambda: not b1.host.core.recovery.meeting.missing)
+        b2.host.part("b1", "test", "the link is cut")
+        await until(lambda: not b1.host.core.recovery.meeting.missing and not b2.host.core.recovery.meeting.missing)
+        await met(b1, b2)

@@ -663,7 +663,7 @@ def test_a_settled_subscription_is_answered_when_all_logs_have_answered_or_are_l
     assert questions.keys() == {X, Y}
     assert not [one for one in accepted(world.tell("u", x.page(questions[X]))) if one.request]
     effects = world.tell("b", LinkDown("v")) if is_lost else world.tell("v", y.page(questions[Y]))
-    assert [one.request for one in accepted(effects) if one.request] == [3]
+    assert [one.missing for one in accepted(effects) if one.request == 3] == [("y cannot be reached",) * is_lost]
 
 
 def test_a_question_travels_after_what_is_wanted() -> None:

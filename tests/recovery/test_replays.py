@@ -33,7 +33,8 @@ def copies(offsets: Iterable[int]) -> Slice:
 
 
 def picked(*pages: tuple[Origin, Slice]) -> list[str]:
-    picks = Picks(Replay(last=3), [origin for origin, _ in pages])
+    picks = Picks(Replay(last=3))
+    picks.ask([origin for origin, _ in pages], ())
     for origin, page in pages:
         picks.found(origin, page)
     return [one.id for _, one in picks.picked(Filter.parse("TRUE"))]

@@ -18,10 +18,13 @@ def linked(*neighbours: str) -> Topology:
     return topology
 
 
-def test_a_new_neighbour_is_told_what_can_be_reached_without_it() -> None:
+def test_a_new_neighbour_is_told_what_can_be_reached_without_it_and_the_own_log_last() -> None:
     topology = linked("u")
     topology.here("u", X, SOME)
-    assert topology.link_up("v") == [Say("v", OriginHere(B)), Say("v", OriginHere(X, SOME))]
+    told = [Say("v", OriginHere(X, SOME)), Say("v", OriginHere(B))]
+    assert topology.link_up("v") == told
+    topology.here("u", Y, NONE)
+    assert topology.repeat()[-3:] == [told[0], Say("v", OriginHere(Y)), told[1]]
 
 
 def test_each_log_has_one_way() -> None:
@@ -61,11 +64,10 @@ def test_offers_are_told_on_and_only_if_they_change() -> None:
 
 def test_who_is_where() -> None:
     topology = linked("u", "v")
-    assert topology.unmet == ["u", "v"]
     topology.here("u", X, NONE)
     topology.here("u", Origin("u", 1), NONE)
     topology.here("v", Y, NONE, history=True)
-    assert topology.unmet == [] and topology.histories == {Y}
+    assert topology.histories == {Y}
     assert topology.brokers() == {"b", "u", "x", "y"} and topology.brokers(without="u") == {"b", "y"}
     assert topology.through("u") == {"u", "x"} and topology.way_to("x") == "u" and topology.way_to("z") is None
     assert Say("u", OriginHere(Y, NONE, history=True)) in topology.repeat()

@@ -20,6 +20,8 @@ from vestnik.broker.effects import (
     Effect,
     Full,
     Gone,
+    Joined,
+    Joining,
     LinkDown,
     LinkUp,
     LogRead,
@@ -171,6 +173,8 @@ class BrokerCore:
             Consulted: self._consulted,
             LinkUp: near.link_up,
             LinkDown: near.link_down,
+            Joining: near.joining,
+            Joined: near.joined,
             Gone: reception.gone,
             Full: reception.full,
             Drained: reception.drained,
@@ -192,6 +196,8 @@ class BrokerCore:
         effects = self._handlers[type(message)](message, sender, now)
         if self._reception.has_returned:
             effects = effects + self._reception.go_on()
+        if self.recovery.meeting.is_waited_for:
+            self.recovery.meeting.go_on(now)
         if self._reception.late:
             effects = effects + self._reception.take_late()
         return effects

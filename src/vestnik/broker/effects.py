@@ -131,6 +131,18 @@ class LinkDown(Message, frozen=True):
     neighbour: NodeId
 
 
+class Joining(Message, frozen=True):
+    """The broker at an address is to be a neighbour, and is not linked."""
+
+    at: str
+
+
+class Joined(Message, frozen=True):
+    """The broker at an address is linked now, or reached in another way, or is not to be a neighbour any more."""
+
+    at: str
+
+
 class Gone(Message, frozen=True):
     """A local client is not connected any more. What it has a lease for lasts as long as that, all else ends."""
 

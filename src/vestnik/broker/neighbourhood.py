@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import TypeAlias
 
-from vestnik.broker.effects import CYCLE, Effect, LinkDown, LinkUp, Part, Wake
+from vestnik.broker.effects import CYCLE, Effect, Joined, Joining, LinkDown, LinkUp, Part, Wake
 from vestnik.broker.outlet import Outlet
 from vestnik.model.times import FOREVER
 from vestnik.recovery.recovery import Act, Recovery
@@ -42,6 +42,14 @@ class Neighbourhood:
     def link_down(self, message: LinkDown, sender: NodeId, now: float) -> list[Effect]:
         self._router.disconnect(message.neighbour)
         return self._changed(lambda: self._recovery.link_down(message.neighbour), now)
+
+    def joining(self, message: Joining, sender: NodeId, now: float) -> list[Effect]:
+        self._recovery.meeting.joining(message.at, now)
+        return []
+
+    def joined(self, message: Joined, sender: NodeId, now: float) -> list[Effect]:
+        self._recovery.meeting.joined(message.at)
+        return []
 
     def here(self, message: OriginHere, sender: NodeId, now: float) -> list[Effect]:
         broker = message.origin.broker

@@ -143,13 +143,15 @@ class Outlet:
             return effects
         return [*self._deliver(giving.take_given()), *effects, *self._resolved(), *self._finished()]
 
-    def accepted(self, source: ReaderKey, request: int = 0, lease: float = FOREVER) -> Accepted:
+    def accepted(
+        self, source: ReaderKey, request: int = 0, lease: float = FOREVER, missing: tuple[str, ...] = ()
+    ) -> Accepted:
         """Return what a client is told of its subscription: among others, how far it has come."""
         node, name = source
         one = self._clients[node].subscriptions[name]
         cursors = self._recovery.feeds.cursors(source)
         seen = tuple([(str(origin), offset) for origin, offset in cursors.items()])
-        return Accepted(request, lease, one.epoch, one.last, seen, one.reader.taken, one.reader.made)
+        return Accepted(request, lease, one.epoch, one.last, seen, one.reader.taken, one.reader.made, missing)
 
     def _resolved(self) -> Iterator[Effect]:
         """Tell clients how far they have come in logs of which they did not know it."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from vestnik.broker.announcements import Announcements, OpenFetch, Wish, admitted, wishes
 from vestnik.broker.clients import MOST_KEPT, Client, Subscription
-from vestnik.broker.effects import Drained, Effect, Full, Gone, Lapsed, Part, Send
+from vestnik.broker.effects import Drained, Effect, Full, Gone, Lapsed, Part, Send, Wake
 from vestnik.broker.neighbourhood import Tell
 from vestnik.broker.offers import Offers
 from vestnik.broker.outlet import Outlet, fetch_key
@@ -108,7 +108,7 @@ class Reception:
             effects += self._begin(source, message, cursors, now)
         if self._announcements is not None and asks(message.filter) and not (goes_on and old == message.filter):
             effects += self._ask_what_is_open(source, message.filter, now)
-        return effects + self._accept(source, message, lease)
+        return effects + self._accept(source, message, lease, now)
 
     def _begin(self, source: Source, message: Subscribe, cursors: dict[Origin, int], now: float) -> list[Effect]:
         """Begin a subscription that is new here: at the cursors of its client, with a replay, or now."""
@@ -135,6 +135,15 @@ class Reception:
         if message.epoch and not cursors and replay is None:
             self._recovery.feeds.giving.tell(reader, Gap("", 0, 0, FORGOTTEN), force=True)
         self._recovery.feeds.begin(reader, start)
+        effects = self._outlet.perform(self._recovery.moved())
+        if replay is not None and replay.picks:
+            effects += self._when_met(lambda: self._pick(reader), now)
+        return effects
+
+    def _pick(self, reader: Reader) -> list[Effect]:
+        """Begin to pick what is replayed, unless the subscription has ended."""
+        if self._recovery.feeds.readers.get(reader.key) is reader:
+            self._recovery.feeds.replaying.pick(reader.key)
         return self._outlet.perform(self._recovery.moved())
 
     def _start_of(self, replay: Replay | None, now: float) -> int:
@@ -163,31 +172,38 @@ class Reception:
         effects = self._outlet.tell([(source, event) for event in opened], is_past=True)
         return effects + self._announcements.ask(source, wanted, self._recovery.topology, now)
 
-    def _accept(self, source: Source, message: Subscribe, lease: float) -> list[Effect]:
+    def _accept(self, source: Source, message: Subscribe, lease: float, now: float) -> list[Effect]:
         """Answer a subscription with how far it has come; if it is to be settled, when all brokers know of it."""
 
-        def accept() -> list[Effect]:
+        def accept(missing: Iterable[str] = ()) -> list[Effect]:
             client = self._clients.get(source.node)
             if client is None or source.name not in client.subscriptions:
                 return []
-            return [Send(source.node, self._outlet.accepted(source, message.request, lease))]
+            return [Send(source.node, self._outlet.accepted(source, message.request, lease, tuple(missing)))]
 
         if not message.request:
             return []
-        return self._when_settled(accept) if message.settled else accept()
+        return self._when_settled(accept, now) if message.settled else accept()
 
-    def _when_settled(self, then: Callable[[], list[Effect]]) -> list[Effect]:
-        """Do something when all brokers within reach know of what was told before: now, or in a later effect."""
+    def _when_settled(self, then: Callable[[list[str]], list[Effect]], now: float) -> list[Effect]:
+        """Do something when all brokers know of what was told before, with those that do not, in words."""
+
+        def ask() -> list[Effect]:
+            return self._outlet.perform(self._recovery.ask_all(lambda missing: self.late.extend(then(missing))))
+
+        return self._when_met(ask, now, joins=True)
+
+    def _when_met(self, then: Callable[[], list[Effect]], now: float, *, joins: bool = False) -> list[Effect]:
+        """Do something when all neighbours have said which logs they have, and with `joins` all are linked."""
         done: list[Effect] = []
         is_now = True
 
-        def settled() -> None:
+        def met() -> None:
             (done if is_now else self.late).extend(then())
 
-        origins = [one for one in self._recovery.feeds.reachable if one != self._recovery.topology.own]
-        acts = self._recovery.ask(origins, settled)
+        until = self._recovery.meeting.when_met(met, now, joins=joins)
         is_now = False
-        return [*self._outlet.perform(acts), *done]
+        return done if until is None else [Wake(until)]
 
     def unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
         self._drop_subscription(client, message.name)
@@ -213,10 +229,13 @@ class Reception:
         if before != message.filter:
             self._announce(ADVERTISEMENT, source, before, message)
         effects = [*self._tell(now), *self._outlet.perform(self._offers.told())]
-        accepted = Accepted(message.request, lease)
-        if message.settled and message.request:
-            return effects + self._when_settled(lambda: [Send(client, accepted)])
-        return effects + _answer(client, message, accepted)
+        if not (message.settled and message.request):
+            return effects + _answer(client, message, Accepted(message.request, lease))
+
+        def accept(missing: Iterable[str]) -> list[Effect]:
+            return [Send(client, Accepted(message.request, lease, missing=tuple(missing)))]
+
+        return effects + self._when_settled(accept, now)
 
     def unadvertise(self, message: Unadvertise, client: NodeId, now: float) -> list[Effect]:
         self._drop_advertisement(client, message.name)
@@ -317,9 +336,19 @@ class Reception:
         made, is_asked = int(now * MICROS), asked is not None
         reader = Reader(key, wanted, made, FETCHED, past_since=since, ends=True, waits_for_open=is_asked)
         known.fetches[request] = reader
-        self._recovery.feeds.begin(reader, Start(replay=message.replay))
-        effects = self._outlet.perform(self._recovery.moved())
-        return effects if asked is None else effects + self._fetch_open(key, wanted, message.replay, asked, now)
+
+        def begin() -> list[Effect]:
+            if known.fetches.get(request) is not reader:
+                return []  # the client has gone
+            feeds = self._recovery.feeds
+            feeds.begin(reader, Start(replay=message.replay))
+            feeds.replaying.pick(key)
+            effects = self._outlet.perform(self._recovery.moved())
+            if asked is not None:
+                effects += self._fetch_open(key, wanted, message.replay, asked, feeds.giving.now)
+            return effects
+
+        return self._when_met(begin, now)
 
     def _fetch_open(
         self, key: ReaderKey, wanted: Filter, replay: Replay, announcements: Announcements, now: float

@@ -33,6 +33,8 @@ class Answers:
         done = await asyncio.shield(answer)
         if done.reason:
             raise NotAccepted(" ".join(map(str, subject)), done.reason)
+        for reason in done.missing:
+            LOG.warning("%s %s is not known everywhere: %s", *subject, reason)
 
     async def found(self, request: int, acts: Iterable[Act]) -> Any:
         """Do what follows from a question; the act that answers it."""

@@ -185,7 +185,8 @@ class Bus:
     ) -> Subscription:
         """Subscribe; returns when the broker has it. A `callback` is called with each notification.
 
-        With `settled` it returns when all brokers have it that are connected: what is published from then on comes.
+        With `settled` it returns when all brokers within reach have it. A broker that should be linked and is not is
+        waited for up to 10 seconds, and then named in a logged warning.
 
         With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes. With
@@ -332,7 +333,8 @@ class Bus:
     async def advertise(self, offered: Filter | str, *, name: str | None = None, settled: bool = False) -> str:
         """Say what is going to be published; return the name by which to take it back.
 
-        With `settled` it returns when the subscriptions that concern it have come to the broker.
+        With `settled` it returns when the subscriptions that concern it have come to the broker. Brokers that could not
+        be asked are named in a logged warning.
         """
         self._line.check("advertise")
         check_text("the name of an advertisement", name)

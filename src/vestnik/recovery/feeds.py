@@ -53,15 +53,24 @@ class Start(NamedTuple):
 
 
 class Feeds:
-    """All feeds of one broker, whose log `own` ends with `tail`. `matching` finds the readers that want an event."""
+    """All feeds of one broker, whose log `own` ends with `tail`. `matching` finds the readers that want an event.
 
-    def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
+    `unmet` says in words of which brokers it is not known which logs they have.
+    """
+
+    def __init__(
+        self,
+        own: Origin,
+        tail: Tail,
+        matching: Callable[[Event], Iterable[ReaderKey]],
+        unmet: Callable[[], list[str]] = list,
+    ) -> None:
         self._own = own
         repeats = Repeats()
         self.roster = Roster(own, repeats)
         self.giving = Giving(own, tail, repeats, self.roster.cursor_of)
         self.requests = Requests(lambda: self.giving.now)
-        self.replaying = Replaying(self.roster, self.giving, self.requests)
+        self.replaying = Replaying(self.roster, self.giving, self.requests, unmet)
         self._reading = Reading(self.roster, self.giving, self.requests, self.replaying, matching)
         self.readers = self.roster.readers
         main = self.roster.main[own] = Feed(own, tail.routed)
@@ -205,7 +214,7 @@ class Feeds:
 
     @together(COMPARING)
     def begin(self, reader: Reader, start: Start = Start()) -> None:  # noqa: B008  # a frozen value
-        """Add a reader; it takes the place of one with the same key."""
+        """Add a reader; it takes the place of one with the same key. If it picks, `replaying.pick` is to follow."""
         key, roster = reader.key, self.roster
         self.end(key)
         roster.enter(reader)
@@ -241,7 +250,7 @@ class Feeds:
                 since = start.at if origin in roster.reachable else reader.made
                 roster.part(key, origin, 0 if start.is_again else roster.main[origin].cursor, since)
         if replay is not None and replay.picks:
-            self.replaying.begin_picks(reader, replay, start.until)
+            self.replaying.begin_picks(key, replay, start.until)
         elif replay is not None:
             self.replaying.begin_merge(key)
         for feed in list(roster.own(key).values()):
@@ -266,7 +275,7 @@ class Feeds:
         self.roster.change(reader, wanted)
         reader.known_from = self.roster.main[self._own].cursor
         if self.replaying.picks(key):
-            self.replaying.pick_again(reader)
+            self.replaying.pick_again(key)
             return
         for origin in self.roster.origins(key):
             feed = self.roster.of(key, origin)

@@ -17,9 +17,11 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import MICROS
 from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.meeting import Meeting
 from vestnik.recovery.pages import parts_of
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PageRequest, WhenNotRead
+from vestnik.recovery.replays import out_of_reach
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
 from vestnik.wire.messages import NodeId
@@ -63,7 +65,8 @@ class Recovery:
     def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
         self.tail = tail
         self.topology = Topology(own)
-        self.feeds = Feeds(own, tail, matching)
+        self.meeting = Meeting()
+        self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing)
         self._own = own
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
@@ -76,14 +79,18 @@ class Recovery:
     # --- links ---
 
     def link_up(self, neighbour: NodeId) -> list[Act]:
+        self.meeting.linked(neighbour, self.feeds.giving.now)
         return [*self.topology.link_up(neighbour)]
 
     def link_down(self, neighbour: NodeId) -> list[Act]:
+        self.meeting.met(neighbour)
         return self._rerouted(self.topology.link_down(neighbour))
 
     def origin_here(self, message: OriginHere, sender: NodeId) -> list[Act]:
         """Handle an origin that can be reached. A later log of the same broker supersedes the earlier ones."""
         origin = message.origin
+        if origin.broker == sender:
+            self.meeting.met(sender)
         if self.topology.way(origin) == sender:
             return self.origin_offers(OriginOffers(origin, message.offers), sender)
         for known in self.feeds.roster.logs_of(origin.broker):
@@ -253,23 +260,28 @@ class Recovery:
             return ReadTerms(max(start, self.tail.routed), terms.filters, terms.limit, None, terms.pick)
         return ReadTerms(start, terms.filters, terms.limit, min(since, int(self.feeds.giving.now * MICROS)))
 
-    def ask(self, origins: Iterable[Origin], then: Callable[[], None]) -> list[Act]:
-        """Call `then` when all these origins have answered a question that travels after the routing entries."""
-        waiting = dict.fromkeys(origins)  # in the same order in each run
+    def ask_all(self, then: Callable[[list[str]], None]) -> list[Act]:
+        """Ask all brokers within reach a question that travels after the routing entries.
 
-        def answered(origin: Origin) -> None:
+        When they have answered, call `then` with those that have not, in words.
+        """
+        waiting = dict.fromkeys([one for one in self.feeds.reachable if one != self._own])  # in a fixed order
+        missing = self.feeds.replaying.out_of_reach()
+
+        def answered(origin: Origin, reason: str = "") -> None:
+            missing.extend([reason] if reason else [])
             waiting.pop(origin, None)
             if not waiting:
-                then()
+                then(missing)
 
         acts: list[Act] = []
         for origin in list(waiting):
-            told = partial(answered, origin)
-            when_read = partial(_whatever_is_read, told)
-            request = self.feeds.requests.new(origin, when_read, WhenNotRead(lost=told))
+            when_read = partial(_whatever_is_read, partial(answered, origin))
+            told = WhenNotRead(lost=partial(answered, origin, out_of_reach(origin)))
+            request = self.feeds.requests.new(origin, when_read, told)
             acts += self._read(PageRequest(origin, request, ReadTerms(ENDLESS, (), 0)))
-        if not waiting:
-            then()
+        if not acts:
+            then(missing)
         return acts
 
     # --- readers ---
@@ -290,6 +302,7 @@ class Recovery:
     def shift(self, by: float) -> None:
         """Move all times, as the clock was."""
         self.feeds.requests.shift(by)
+        self.meeting.shift(by)
         self._lagging = {feed: at + by for feed, at in self._lagging.items()}
 
     def _read(self, read: PageRequest) -> list[Act]:

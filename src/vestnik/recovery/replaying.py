@@ -6,7 +6,7 @@ page here. A replay that picks is given as a whole when all logs have answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from vestnik.model.events import Event
@@ -23,10 +23,14 @@ from vestnik.wire.replays import Replay
 
 
 class Replaying:
-    """The replays of one broker: which pages are held to be merged, what is picked, and what is missing."""
+    """The replays of one broker: which pages are held to be merged, what is picked, and what is missing.
 
-    def __init__(self, roster: Roster, giving: Giving, requests: Requests) -> None:
+    `unmet` says in words of which brokers it is not known which logs they have.
+    """
+
+    def __init__(self, roster: Roster, giving: Giving, requests: Requests, unmet: Callable[[], list[str]]) -> None:
         self._roster = roster
+        self._unmet = unmet
         self._giving = giving
         self._requests = requests
         self._merges: dict[ReaderKey, Merge] = {}
@@ -38,6 +42,11 @@ class Replaying:
         self._merges.pop(key, None)
         self._picks.pop(key, None)
         self._missing.pop(key, None)
+
+    def out_of_reach(self) -> list[str]:
+        """Return the logs and brokers that cannot be asked, in words."""
+        away = [origin for origin in self._roster.main if origin not in self._roster.reachable]
+        return [*map(out_of_reach, away), *self._unmet()]
 
     def lost(self, origin: Origin) -> None:
         """Go on without an origin that cannot be reached."""
@@ -102,20 +111,26 @@ class Replaying:
 
     # --- picked ---
 
-    def begin_picks(self, reader: Reader, replay: Replay, until: int | None) -> None:
-        roster = self._roster
-        picks = self._picks[reader.key] = Picks(replay, roster.pasts(), until)
-        picks.reasons += [out_of_reach(one) for one in roster.main if one not in roster.reachable]
-        self._due_picks[reader.key] = None
+    def begin_picks(self, key: ReaderKey, replay: Replay, until: int | None) -> None:
+        """Let a reader wait for what is picked; `pick` asks for it."""
+        self._picks[key] = Picks(replay, until)
+
+    def pick(self, key: ReaderKey) -> None:
+        """Ask all logs within reach for what a reader picks, if it does."""
+        if key in self._picks:
+            self._picks[key].ask(self._roster.pasts(), self.out_of_reach())
+            self._due_picks[key] = None
 
     def picks(self, key: ReaderKey) -> bool:
         """Return whether a reader waits for what is picked."""
         return key in self._picks
 
-    def pick_again(self, reader: Reader) -> None:
+    def pick_again(self, key: ReaderKey) -> None:
         """Pick by another filter."""
-        before = self._picks[reader.key]
-        self.begin_picks(reader, before.replay, before.until)
+        before = self._picks[key]
+        self.begin_picks(key, before.replay, before.until)
+        if before.is_asked:
+            self.pick(key)
 
     @property
     def has_due(self) -> bool:
@@ -175,8 +190,7 @@ class Replaying:
 
     def begin_fetch(self, key: ReaderKey) -> None:
         """Note what a reader that ends misses from the start."""
-        roster = self._roster
-        self._missing[key] = [out_of_reach(one) for one in roster.main if one not in roster.reachable]
+        self._missing[key] = self.out_of_reach()
 
     def miss(self, key: ReaderKey, reason: str) -> None:
         """Note something that a reader that ends will not get."""

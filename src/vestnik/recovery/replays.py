@@ -75,16 +75,23 @@ class Merge:
 
 
 class Picks:
-    """What a replay picks of each origin, until all have answered. One that becomes unreachable is left out.
+    """The picks of a replay at each origin, until all that were asked have answered. One that is lost is left out.
 
     It picks of what was accepted before the time `until`, or of all.
     """
 
-    def __init__(self, replay: Replay, origins: Iterable[Origin], until: int | None = None) -> None:
+    def __init__(self, replay: Replay, until: int | None = None) -> None:
         self.replay = replay
         self.until = until
+        self.is_asked = False
         self.reasons: list[str] = []  # what is missing, in words
-        self._parts: dict[Origin, list[Slice]] = {origin: [] for origin in origins}
+        self._parts: dict[Origin, list[Slice]] = {}
+
+    def ask(self, origins: Iterable[Origin], missing: Iterable[str]) -> None:
+        """Wait for these origins; others are missing."""
+        self.is_asked = True
+        self.reasons += missing
+        self._parts = {origin: [] for origin in origins}
 
     def origins(self) -> list[Origin]:
         return list(self._parts)
@@ -106,7 +113,7 @@ class Picks:
 
     @property
     def is_complete(self) -> bool:
-        return all(map(self._has_answered, self._parts))
+        return self.is_asked and all(map(self._has_answered, self._parts))
 
     def ends(self) -> dict[Origin, int]:
         """Return the offset of each origin at which the replay ends, and the live events start."""

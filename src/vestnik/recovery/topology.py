@@ -65,26 +65,24 @@ class Topology:
         """Return the neighbour through which a broker is reached."""
         return next((way for one, way in self._via.items() if one.broker == broker), None)
 
-    @property
-    def unmet(self) -> list[NodeId]:
-        """The neighbours that have not said yet which logs they have."""
-        return [neighbour for neighbour, reach in self._reach.items() if not reach]
-
     def repeat(self) -> list[Say]:
-        """Say once more to all neighbours which origins are here."""
+        """Say once more to all neighbours which origins are here, the own log last."""
         return [
-            Say(neighbour, self._here(origin, offers))
+            Say(neighbour, self._here(origin, said[origin]))
             for neighbour, said in self._said.items()
-            for origin, offers in said.items()
+            for origin in sorted(said, key=lambda origin: origin == self.own)
         ]
 
     def link_up(self, neighbour: NodeId) -> list[Say]:
-        """Add a link, and tell the neighbour what can be reached on this side."""
+        """Add a link, and tell the neighbour what can be reached on this side.
+
+        The own log comes last: a neighbour that has heard of it has heard of all.
+        """
         self._reach[neighbour], self._said[neighbour] = {}, {}
-        told = self._say(neighbour, self.own, self.offers)
+        told: list[Say] = []
         for origin, way in self._via.items():
             told += self._say(neighbour, origin, self._reach[way][origin])
-        return told
+        return told + self._say(neighbour, self.own, self.offers)
 
     def link_down(self, neighbour: NodeId) -> Rerouted:
         self._reach.pop(neighbour, None)

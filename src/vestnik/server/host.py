@@ -18,6 +18,8 @@ from vestnik.broker.effects import (
     Drained,
     Full,
     Gone,
+    Joined,
+    Joining,
     LinkDown,
     LinkUp,
 )
@@ -97,6 +99,13 @@ class Parting(NamedTuple):
     reason: str
 
 
+class Greeting(NamedTuple):
+    """A connection that this broker made, to the broker `at` an address; `over` is why it has ended."""
+
+    at: str
+    over: asyncio.Future[Parting]
+
+
 class BrokerHost:
     """One broker that runs. `routing` says how it routes: only brokers that do the same are its neighbours."""
 
@@ -126,7 +135,7 @@ class BrokerHost:
         self._notices = Notices(core, self._loop)
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
-        self._greeted: dict[End, asyncio.Future[Parting]] = {}
+        self._greeted: dict[End, Greeting] = {}
         self._is_receiving = False
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._presence.heard(end))
@@ -257,12 +266,20 @@ class BrokerHost:
             self._refuse(strangers[0], "busy", "there are too many who have not said who they are")
         self._presence.came(end)
 
-    async def greet(self, end: End) -> Parting:
-        """Introduce this broker to one that it was connected to; when the connection is over, why."""
+    def joining(self, at: str) -> None:
+        """The broker at an address is to be a neighbour, and is not linked."""
+        self.engine.do(Joining(at))
+
+    def joined(self, at: str) -> None:
+        """It is linked now, or reached in another way, or is not to be a neighbour any more."""
+        self.engine.do(Joined(at))
+
+    async def greet(self, end: End, at: str) -> Parting:
+        """Introduce this broker to the one `at` an address, connected by `end`; when that is over, return why."""
         if not self._presence.is_stranger(end):
             return Parting("", CLOSED)  # it was over before this broker could say anything
         over: asyncio.Future[Parting] = self._loop.create_future()
-        self._greeted[end] = over
+        self._greeted[end] = Greeting(at, over)
         brokers, lease = tuple(self.core.topology.linked()), self.core.router.leases.length
         end.send(Hello(VERSION, self.name, True, "", self._routing, brokers, self._life, lease))
         end.flush()
@@ -304,11 +321,13 @@ class BrokerHost:
             self._notices.turned_away(end, code, reason)
         self._presence.left(end)
         greeted = self._greeted.pop(end, None)
-        if greeted is not None and not greeted.done():
-            greeted.set_result(Parting(code, reason))
+        if greeted is not None and not greeted.over.done():
+            greeted.over.set_result(Parting(code, reason))
         if guest is not None and self._ends.get(guest.name) is end:
             del self._ends[guest.name]
             if guest.is_broker:
+                if greeted is not None:
+                    self.engine.do(Joining(greeted.at))
                 self.engine.dispatch.link_down(guest.name)
                 self.engine.do(LinkDown(guest.name))
             else:
@@ -457,6 +476,8 @@ class BrokerHost:
         self._notices.entered(guest, end)
         if guest.is_broker:
             self.engine.take(LinkUp(guest.name), self.name)
+            if end in self._greeted:
+                self.engine.take(Joined(self._greeted[end].at), self.name)
         else:
             self.engine.attached(guest.name)
 

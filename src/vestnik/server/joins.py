@@ -24,6 +24,8 @@ FINAL: Final = frozenset(
     {"version", "name", "connected", "routing", "lease", "cycle", "role", "frame", "rights", FOREIGN}
 )
 """Words with which a broker says that it will not be a neighbour as long as both are set up as they are."""
+REACHED: Final = frozenset({"connected", "cycle"})
+"""Words with which a broker says that it can be reached already, without this link."""
 LASTING: Final = "that stays so until one of the two is set up otherwise; it is tried again now and then"
 
 
@@ -48,14 +50,25 @@ class Join:
 
         Return when the neighbour refuses it for a reason with a code in `until`.
         """
+        try:
+            return await self._keep(host, until)
+        finally:
+            host.joined(self._at)
+
+    async def _keep(self, host: BrokerHost, until: Container[str]) -> Parting:
         pause, told = 0.0, ""
+        host.joining(self._at)
         while True:
             begun = time.monotonic()
             try:
                 self._end = await self._dial(host)
-                self.failed = await host.greet(self._end)
+                self.failed = await host.greet(self._end, self._at)
             except OSError as error:
                 self.failed = Parting("", error.strerror or str(error))
+            if self.failed.code in REACHED:
+                host.joined(self._at)
+            else:
+                host.joining(self._at)
             if self.failed.code and self.failed.code in until:
                 return self.failed
             reason = hinted(self.failed.reason, begun)

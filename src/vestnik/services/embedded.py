@@ -181,7 +181,7 @@ class Embedded:
     async def _until_linked(self, at: str) -> None:
         """Wait for the link and for what the other says of the network. Raise what keeps it from being made."""
         assert self._running is not None
-        while self._broker is None or len(self._broker.host.core.topology.brokers()) < 2:
+        while self._broker is None or self._broker.host.core.recovery.meeting.missing:
             if self._running.done():
                 await self._running
             if self._link is not None and self._link.failed is not None:

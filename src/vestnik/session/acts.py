@@ -55,13 +55,15 @@ class Over(Struct, frozen=True):
 class Done(Struct, frozen=True):
     """Tell the application that the broker has done what it asked for, or refused it for a reason.
 
-    `refused` are single events of a publication. If a publication is `unknown`, it may have been stored.
+    `refused` are single events of a publication. If a publication is `unknown`, it may have been stored. Brokers that
+    do not know of what was to be settled are `missing`.
     """
 
     what: Request
     reason: str = ""
     refused: tuple[Refusal, ...] = ()
     unknown: bool = False
+    missing: tuple[str, ...] = ()
 
 
 class Found(Struct, frozen=True):

@@ -310,7 +310,7 @@ class Session:
                         self._renew_later(Errand("renew", name), lease, now)
                     case Advertise(name) if name in self._advertisements:
                         self._renew_later(Errand("offer", name), lease, now)
-        return [*acts, *done]
+        return [*acts, *[replace(act, missing=message.missing) for act in done]]
 
     def _refused(self, number: int, reason: str, *, unknown: bool) -> list[Act]:
         """Keep what was there before as it was. A subscription that is not renewed is over."""

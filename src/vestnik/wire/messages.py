@@ -387,7 +387,7 @@ class Accepted(Message, frozen=True, tag=67):
     Of a subscription it names the numbering, and its last number. A client that has everything up to that has also
     `seen` everything it wants below these offsets, by "broker/log". Up to number `taken` its application has taken
     them. `made` is when the subscription was made, in microseconds. The broker says the same without a request now and
-    then.
+    then. Of what was to be settled it says which brokers do not know of it: they are `missing`, each in words.
     """
 
     request: int
@@ -397,6 +397,7 @@ class Accepted(Message, frozen=True, tag=67):
     seen: tuple[tuple[str, int], ...] = ()
     taken: int = 0
     made: int = 0
+    missing: tuple[str, ...] = ()
 
 
 class Refused(Message, frozen=True, tag=68):
