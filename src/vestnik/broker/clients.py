@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.recovery.reader import Flight, Reader
-from vestnik.wire.messages import Answer, Delivery, NodeId, Position, Subscribe, Unknown
+from vestnik.wire.messages import Answer, Delivery, Position, Subscribe, Unknown
 from vestnik.wire.pages import pages
 
 MOST_KEPT = 1_000_000
@@ -48,15 +49,14 @@ class Subscription:
     def answer(self, after: int, now: float) -> Iterator[Answer]:
         """Yield what was sent after a number and has not expired, page by page."""
         alive = [one for one in self.reader.after(after) if not _has_expired(one[1].event, now)]
-        parts = [page for part in _with_one_log(alive) for page in pages(part, lambda one: one[1].event)]
-        for page in parts:
-            logs = tuple({one.origin.broker: one.origin.log for _, one in page if one.origin}.items())
-            upto = self.last if page[-1] is alive[-1] else page[-1][0]
-            deliveries = [
-                Delivery(one.event, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
-            ]
-            yield Answer(((self.epoch, upto),), tuple(deliveries), logs, after)
-            after = upto
+        for part, logs in _with_one_log(alive):
+            for page in pages(part, lambda one: one[1].event):
+                upto = self.last if page[-1] is alive[-1] else page[-1][0]
+                deliveries = [
+                    Delivery(one.event, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
+                ]
+                yield Answer(((self.epoch, upto),), tuple(deliveries), logs.named, after)
+                after = upto
         if not alive:
             yield Answer(((self.epoch, self.last),), after=after)
 
@@ -65,18 +65,19 @@ def _has_expired(event: Event | None, now: float) -> bool:
     return event is not None and event.expires is not None and event.expires <= now * MICROS
 
 
-def _with_one_log(found: Iterable[tuple[int, Flight]]) -> Iterator[list[tuple[int, Flight]]]:
+def _with_one_log(found: Iterable[tuple[int, Flight]]) -> Iterator[tuple[list[tuple[int, Flight]], NamedLogs]]:
     """Yield parts, in order, in which each broker has one log: a message names the log of a broker once."""
     part: list[tuple[int, Flight]] = []
-    logs: dict[NodeId, int] = {}
+    logs = NamedLogs()
     for one in found:
-        origin = one[1].origin
-        if origin is not None and logs.setdefault(origin.broker, origin.log) != origin.log:
-            yield part
-            part, logs = [], {origin.broker: origin.log}
+        _, flight = one
+        if not logs.takes(flight.event, flight.origin):
+            yield part, logs
+            part, logs = [], NamedLogs()
+            logs.takes(flight.event, flight.origin)
         part.append(one)
     if part:
-        yield part
+        yield part, logs
 
 
 class Client:

@@ -8,6 +8,7 @@ from typing import Final
 from vestnik.broker.announcements import OpenFetch
 from vestnik.broker.clients import Client
 from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send, Wake
+from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.times import FOREVER, MICROS
 from vestnik.recovery.giving import Given
@@ -16,7 +17,7 @@ from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router, Targets
-from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, Message, NodeId, Notify
+from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, NodeId, Notify
 from vestnik.wire.origins import Origin, Routed
 from vestnik.wire.pages import pages
 
@@ -177,7 +178,8 @@ class Outlet:
             if gap is not None:
                 yield GapTold(client, name, gap)
         for node, notice in notices.items():
-            yield Send(node, notice.message())
+            for message in notice.messages():
+                yield Send(node, message)
         for reader, events in fetched.items():
             for page in pages(events, lambda event: event):
                 yield Send(reader.client, Fetched(request_of(reader), page, more=True))
@@ -191,7 +193,10 @@ class Outlet:
 
 
 class Notice:
-    """The notifications for one client, in order. What several subscriptions are given at once is there once."""
+    """The notifications for one client, in order: one message, unless that cannot name all their logs.
+
+    What several subscriptions are given at once is there once.
+    """
 
     def __init__(self) -> None:
         self._runs: list[tuple[Sequence[Flight], list[tuple[int, int]]]] = []  # with the first number in each numbering
@@ -202,25 +207,36 @@ class Notice:
         else:
             self._runs.append((flights, [(epoch, first)]))
 
-    def message(self) -> Message:
+    def messages(self) -> Iterator[Notify]:
         deliveries: list[Delivery] = []
-        logs: dict[NodeId, int] = {}
+        logs = NamedLogs()
         for flights, numberings in self._runs:
-            origin = flights[0].origin
-            if origin is not None:
-                logs[origin.broker] = origin.log
-            if len(numberings) == 1:
-                ((epoch, first),) = numberings
-                deliveries += [
-                    Delivery(flight.event, ((epoch, number),), flight.is_replayed, flight.gap)
-                    for number, flight in enumerate(flights, first)
-                ]
-            else:
-                deliveries += [
-                    Delivery(flight.event, tuple([(epoch, first + place) for epoch, first in numberings]))
-                    for place, flight in enumerate(flights)
-                ]
-        return Notify(tuple(deliveries), tuple(logs.items()))
+            event, origin = flights[0].event, flights[0].origin
+            if not logs.takes(event, origin):
+                yield Notify(tuple(deliveries), logs.named)
+                deliveries, logs = [], NamedLogs()
+                logs.takes(event, origin)
+            deliveries += _deliveries(flights, numberings)
+        yield Notify(tuple(deliveries), logs.named)
+
+
+def _deliveries(flights: Sequence[Flight], numberings: Sequence[tuple[int, int]]) -> list[Delivery]:
+    """Return what some subscriptions are given, with the numbers that it has in each numbering."""
+    if len(numberings) == 1:
+        ((epoch, first),) = numberings
+        return [
+            Delivery(flight.event, ((epoch, number),), flight.is_replayed, flight.gap)
+            for number, flight in enumerate(flights, first)
+        ]
+    return [
+        Delivery(
+            flight.event,
+            tuple([(epoch, first + place) for epoch, first in numberings]),
+            flight.is_replayed,
+            flight.gap,
+        )
+        for place, flight in enumerate(flights)
+    ]
 
 
 def _are_same(one: Sequence[Flight], other: Sequence[Flight]) -> bool:

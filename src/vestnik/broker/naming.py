@@ -1,0 +1,33 @@
+"""Which logs a message to a client names: the client finds the log of an event by the name of its broker."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vestnik.model.events import Event
+from vestnik.wire.messages import NodeId
+from vestnik.wire.origins import Origin
+
+_COPY: Final = 0
+"""Stands for the log of copies that a history has: they say nothing of how far a client has come in any log."""
+
+
+class NamedLogs:
+    """The logs that one message names, at most one of each broker."""
+
+    def __init__(self) -> None:
+        self._logs: dict[NodeId, int] = {}
+
+    def takes(self, event: Event | None, origin: Origin | None) -> bool:
+        """Name the log of an event that was read at an origin.
+
+        Return False if the message has events of another log of that broker, or copies: it needs a message of its own.
+        """
+        if event is None or origin is None or event.broker is None:
+            return True
+        log = origin.log if event.broker == origin.broker else _COPY
+        return self._logs.setdefault(event.broker, log) == log
+
+    @property
+    def named(self) -> tuple[tuple[NodeId, int], ...]:
+        return tuple([(broker, log) for broker, log in self._logs.items() if log != _COPY])
