@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from network.worlds import broker, client, quote, taken, until
+from network.worlds import PATIENCE, broker, client, quote, taken, until
 from vestnik import Event, Filter, History, LocalBus, Replay
 from vestnik.client.services import ServiceBus
 from vestnik.errors import InvalidSetting, Unreachable
@@ -16,7 +16,7 @@ from vestnik.server.history import KEPT, SPARE, Bounds, HistoryStore, Shelf, ent
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Taken
-from vestnik.wire.origins import ENDLESS, ReadTerms, Slice
+from vestnik.wire.origins import ENDLESS, Cover, Origin, ReadTerms, Slice, Span
 
 
 def prices(history: History) -> list[float]:
@@ -199,6 +199,77 @@ async def test_a_history_is_read_page_by_page_at_its_own_offsets() -> None:
     over = _read(store, ReadTerms(rest.upto, (Filter.all(),), 3))
     assert over.events == () and over.upto == rest.upto and over.gap is None
     await store.close()
+
+
+X1, X2 = Origin("x", 1), Origin("x", 2)
+
+
+def _keep(store: HistoryStore, *offsets: int, origin: Origin | None = X1, since: int = ENDLESS) -> None:
+    for offset in offsets:
+        store.keep(quote(offset, id=f"{origin}:{offset}").stamped("x", offset), origin, since)
+
+
+def _covers(store: HistoryStore, wanted: str = "TRUE") -> list[Cover]:
+    return list(_read(store, ReadTerms(0, (Filter.parse(wanted),), 10)).covers)
+
+
+def test_a_history_says_which_parts_of_logs_it_has() -> None:
+    store = HistoryStore(Bounds(last=3), wanted=Filter.parse("price > 0"))
+    _keep(store, 5, 7, since=2)
+    assert _covers(store, "price > 3") == [Cover(X1, Span(2, 8))], "from where live events started"
+    assert _covers(store) == [], "it keeps less than that"
+    _keep(store, 8, 9)
+    assert _covers(store, "price > 3") == [Cover(X1, Span(7, 10))], "it has dropped the first"
+    _keep(store, 4, origin=X2)
+    assert _covers(store, "price > 3") == [Cover(X2, Span(4, 5))]
+    store.missed()
+    assert _covers(store, "price > 3") == []
+    _keep(store, 6, origin=X2)
+    assert _covers(store, "price > 3") == [Cover(X2, Span(6, 7))]
+
+
+def test_a_history_does_not_claim_what_it_cannot_know() -> None:
+    latest = HistoryStore(Bounds(latest_by="price"), wanted=Filter.all())
+    _keep(latest, 1, 2)
+    store = HistoryStore(Bounds(purge=Filter.parse("price = 9")), wanted=Filter.all())
+    _keep(store, 1, origin=None)
+    assert _covers(latest) == [] == _covers(store)
+    _keep(store, 2, 3)
+    assert _covers(store) == [Cover(X1, Span(2, 4))]
+    _keep(store, 2)
+    assert _covers(store) == [], "what came twice may be dropped earlier than the rest"
+    _keep(store, 8, 9)
+    assert _covers(store) == [], "it was purged"
+    _keep(store, 11)
+    assert _covers(store) == [Cover(X1, Span(11, 12))]
+
+
+async def test_a_gap_is_told_of_what_neither_a_broker_nor_a_history_has(tmp_path: Path) -> None:
+    async def gaps(c: ServiceBus, wanted: str) -> list[str]:
+        """Return the gaps in a replay of all events, up to one that is published now."""
+        subscription = await c.subscribe(wanted, replay=Replay(all=True))
+        end = quote(10_000)
+        await c.publish(end)
+        found = [await subscription.get(PATIENCE)]
+        while found[-1].event.id != end.id:
+            found.append(await subscription.get(PATIENCE))
+        await subscription.unsubscribe()
+        return [one.gap.reason for one in found if one.gap is not None]
+
+    async with broker("b", data=tmp_path) as b, client(b) as p:
+        await p.publish_many([quote(n, subject="x" * 2_000) for n in range(100)])
+        async with History("price > 50", join=b.address) as history:
+            await until(lambda: len(history.events) == 49)
+            for first in range(100, 1_000, 100):
+                await p.publish_many([quote(n, subject="x" * 2_000) for n in range(first, first + 100)])
+            await until(lambda: len(history.events) == 949)
+            at = read_address(b.address)
+            await b.__aexit__()
+            async with broker("b", data=tmp_path, listen=at, retain_count=100) as again, client(again) as c:
+                await linked(again)
+                (told,) = await gaps(c, "price > 60")
+                assert "offsets 1 to 100)" in told, "these were replayed to the history, not live"
+                assert len(await gaps(c, "price > 40")) == 1, "the history does not want all of it"
 
 
 def _read(store: HistoryStore, terms: ReadTerms) -> Slice:

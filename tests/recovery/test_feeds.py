@@ -29,6 +29,7 @@ from vestnik.wire.messages import (
 )
 from vestnik.wire.origins import (
     ENDLESS,
+    Cover,
     FetchPage,
     Frontiers,
     Offer,
@@ -40,6 +41,7 @@ from vestnik.wire.origins import (
     ReadTerms,
     Routed,
     Slice,
+    Span,
 )
 from vestnik.wire.replays import Replay
 
@@ -525,10 +527,11 @@ def test_a_history_fills_in_what_a_broker_has_dropped(replay: Replay) -> None:
     world.now = 10.0
     history = Origin("h", 1)
     world.handle("v", OriginHere(history, history=True))
+    covers = (Cover(X, Span(1, 4)),)
     pages = [
-        Slice(0, events[:2], 13, None, "", (1, 2), 0, (11, 12)),
-        Slice(13, events[2:3], 14, None, "", (3,), 0, (13,)),
-        Slice(14, (), 14),
+        Slice(0, events[:2], 13, None, "", (1, 2), 0, (11, 12), covers=covers),
+        Slice(13, events[2:3], 14, None, "", (3,), 0, (13,), covers=covers),
+        Slice(14, (), 14, covers=covers),
     ]
     if replay.picks:
         pages = [Slice(0, events[:3], 0, None, "", (1, 2, 3))]

@@ -96,7 +96,7 @@ class Feeds:
                 feed.since = min(feed.since, self.readers[feed.reader].made)
             if feed.reader is not None and (self.readers[feed.reader].ends or origin not in self.roster.main):
                 self.replaying.miss(feed.reader, out_of_reach(origin))
-                self.replaying.finish(feed)
+                self.replaying.finish(feed, is_read=False)
         self.replaying.lost(origin)
 
     def found(self, origin: Origin, *, is_history: bool = False) -> None:

@@ -55,7 +55,7 @@ class Meeting:
 
     @property
     def missing(self) -> list[str]:
-        """Those who were not met, in words."""
+        """The brokers that were not met, in words."""
         silent = [f"{neighbour} has not said which logs it has" for neighbour in self._neighbours]
         return silent + [f"the broker at {at} is to be joined and is not linked" for at in self._joins]
 

@@ -102,7 +102,7 @@ class Reading:
             key = feed.reader
             if key is not None and self._roster.readers[key].ends:
                 self._replaying.miss(key, no_answer(feed.origin))
-                self._replaying.finish(feed)
+                self._replaying.finish(feed, is_read=False)
             elif key is not None:
                 self._replaying.give_merged(key)
         return any(self._roster.has(feed) for feed in waiting)
@@ -118,6 +118,8 @@ class Reading:
         """Take in a page. If it `is_exact`, it was read for this feed alone, and its reader wants all of it."""
         if feed.since is not None and feed.reader is not None:
             self._giving.resolved[feed.reader] = None
+        if feed.reader is not None:
+            self._replaying.covered(feed.reader, feed.origin, page.covers)
         part = feed.part_of(page, edge)
         if part is None and page.upto >= edge:
             self._go_back(feed, edge)
@@ -169,8 +171,9 @@ class Reading:
         """Give a page to one reader; return whether it has all of it. If not, the cursor stays before the rest."""
         reader, origin = self._roster.readers[key], feed.origin
         if page.gap is not None:
-            is_elsewhere = feed.replays and feed.cursor <= 1 and self._roster.histories  # a history may have it
-            if not is_elsewhere and not self._replaying.tell(reader, Gap(str(origin), *page.gap, page.reason)):
+            is_start = feed.replays and feed.cursor <= 1 and origin in self._roster.main
+            tell = self._replaying.tell_start if is_start else self._replaying.tell
+            if not tell(reader, Gap(str(origin), *page.gap, page.reason)):
                 return False
             feed.advance(page.gap.end)
         if page.events and self._replaying.merges(feed):

@@ -11,13 +11,14 @@ from functools import partial
 
 from vestnik.model.events import Event
 from vestnik.recovery.feed import Feed
+from vestnik.recovery.filling import Filling
 from vestnik.recovery.giving import Giving
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, WhenRead, no_answer
 from vestnik.recovery.replays import Merge, Picks, out_of_reach
 from vestnik.recovery.roster import Roster
 from vestnik.wire.messages import Gap
-from vestnik.wire.origins import ENDLESS, Origin, ReadTerms, Slice
+from vestnik.wire.origins import ENDLESS, Cover, Origin, ReadTerms, Slice
 from vestnik.wire.packing import pack
 from vestnik.wire.replays import Replay
 
@@ -37,8 +38,10 @@ class Replaying:
         self._picks: dict[ReaderKey, Picks] = {}
         self._due_picks: dict[ReaderKey, None] = {}
         self._missing: dict[ReaderKey, list[str]] = {}  # of readers that end
+        self._filling: dict[ReaderKey, Filling] = {}  # of readers that read histories
 
     def forget(self, key: ReaderKey) -> None:
+        self._filling.pop(key, None)
         self._merges.pop(key, None)
         self._picks.pop(key, None)
         self._missing.pop(key, None)
@@ -61,6 +64,9 @@ class Replaying:
 
     def begin_merge(self, key: ReaderKey) -> None:
         self._merges[key] = Merge()
+        histories = [origin for origin in self._roster.own(key) if origin not in self._roster.main]
+        if histories:
+            self._filling[key] = Filling(histories)
 
     def merges(self, feed: Feed) -> bool:
         """Return whether the pages of a feed are put in the order of time: those of the past that is replayed are.
@@ -92,6 +98,7 @@ class Replaying:
             held = [origin for origin in own if merge.holds(origin)]
             if not own:
                 self._merges.pop(key, None)
+                self._filling.pop(key, None)
                 return
             if not held or not all(merge.holds(origin) for origin in awaited):
                 return
@@ -108,6 +115,31 @@ class Replaying:
                     self.finish(feed)
                 else:
                     self._roster.due[feed] = None
+
+    # --- histories ---
+
+    def covered(self, key: ReaderKey, history: Origin, covers: tuple[Cover, ...]) -> None:
+        """Note which parts of logs a history has that a reader reads."""
+        if key in self._filling and history not in self._roster.main:
+            self._filling[key].covered(history, covers)
+            self._tell_left(key)
+
+    def tell_start(self, reader: Reader, gap: Gap) -> bool:
+        """Tell a reader of a gap at the start of a log, unless a history that it reads has those offsets.
+
+        That is known when all histories have said what they have. Return False if there is no room.
+        """
+        filling = self._filling.get(reader.key)
+        if filling is None:
+            return self.tell(reader, gap)
+        filling.hold(gap)
+        self._tell_left(reader.key)
+        return True
+
+    def _tell_left(self, key: ReaderKey) -> None:
+        """Tell a reader what no history has."""
+        for gap in self._filling[key].take_left():
+            self.tell(self._roster.readers[key], gap, force=True)
 
     # --- picked ---
 
@@ -204,12 +236,18 @@ class Replaying:
             return True
         return self._giving.tell(reader, gap, force=force)
 
-    def finish(self, feed: Feed) -> None:
-        """End a feed of a history, or of a reader that ends; with the last one such a reader is done."""
+    def finish(self, feed: Feed, *, is_read: bool = True) -> None:
+        """End a feed of a history, or of a reader that ends; with the last one such a reader is done.
+
+        The feed `is_read` to its end, or the origin is lost.
+        """
         key, origin = feed.reader, feed.origin
         assert key is not None
         self.drop_page(key, origin)
         self._roster.share(key, origin)
+        if not is_read and key in self._filling:
+            self._filling[key].lost(origin)
+            self._tell_left(key)
         if not self.end_fetch(key):
             self.give_merged(key)
 

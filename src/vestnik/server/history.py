@@ -21,10 +21,11 @@ from vestnik.model.filters import Filter
 from vestnik.model.spaces import EVENT
 from vestnik.model.times import MICROS
 from vestnik.recovery.pages import LogEntry, LogView, read_page
+from vestnik.server.claims import Claims
 from vestnik.server.leafing import unseen
 from vestnik.server.store import Answer
 from vestnik.wire.messages import Taken
-from vestnik.wire.origins import ReadTerms, Span
+from vestnik.wire.origins import ENDLESS, Origin, ReadTerms, Span
 from vestnik.wire.packing import UNREADABLE, pack, unpack
 from vestnik.wire.replays import Replay
 
@@ -149,17 +150,19 @@ class Copies(LogView):
 class HistoryStore:
     """The store of a broker that is a history: of what others publish, in memory, and in `folder` for its next life.
 
-    Nobody publishes at such a broker.
+    Nobody publishes at such a broker. It keeps everything `wanted` that it is given.
     """
 
     is_durable = False
     position = 0
 
-    def __init__(self, bounds: Bounds, folder: Path | None = None) -> None:
+    def __init__(self, bounds: Bounds, folder: Path | None = None, wanted: Filter = Filter.none()) -> None:  # noqa: B008
         if folder is not None and kind_of(folder) in (Kind.BROKER, Kind.PART):
             whose = f"of the broker {name}" if (name := name_in(folder)) else "of a broker"
             raise InvalidSetting("data", f"{folder} is a folder {whose}; choose another folder for the history")
         self._shelf = Shelf(bounds)
+        self._wanted = wanted if bounds.latest_by is None else Filter.none()
+        self._claims = Claims()
         self._last = 0
         self._journal = None if folder is None else Journal.open(folder)
         self._commit = None if self._journal is None else GroupCommit(self._journal)
@@ -175,10 +178,19 @@ class HistoryStore:
                     self._lost.append(str(Lost(record.position, record.position, f"it holds no event: {error}")))
                     LOG.warning("%s", self._lost[-1])
 
-    def keep(self, event: Event) -> None:
-        """Something has come that is to be kept."""
+    def missed(self) -> None:
+        """Note that something may not have come: what was kept before is not all of a log any more."""
+        self._claims.clear()
+
+    def keep(self, event: Event, origin: Origin | None = None, since: int = ENDLESS) -> None:
+        """Keep an event. If its log is given, all of that has come from the event on, or `since` an offset."""
         now = time.time_ns() // 1000
-        if self._put(now, event) and self._journal is not None and self._commit is not None:
+        is_new = self._put(now, event)
+        if is_new and origin is not None and event.seq is not None:
+            self._claims.note(origin, event.seq, self._last, since)
+        elif event.broker is not None:
+            self._claims.drop(event.broker)
+        if is_new and self._journal is not None and self._commit is not None:
             self._write([entry_of(now, event)])
             if self._journal.count > 2 * len(self._shelf) + SPARE:
                 self._write_anew(self._journal)
@@ -215,6 +227,8 @@ class HistoryStore:
         if self._lost and terms.start <= 1:
             reason = "; ".join([*([page.reason] if page.reason else []), *self._lost])
             page = replace(page, gap=page.gap or Span(0, 1), reason=reason)
+        if all(self._wanted.covers(one) for one in terms.filters):
+            page = replace(page, covers=self._claims.covers(kept))
         answer(page)
 
     def review(self, what: Look, answer: Callable[[Seen], None]) -> None:

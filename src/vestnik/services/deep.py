@@ -25,7 +25,7 @@ from vestnik.server.leafing import unseen
 from vestnik.services.embedded import Embedded
 from vestnik.transport.addresses import read_address
 from vestnik.wire.messages import Taken
-from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
+from vestnik.wire.origins import ENDLESS, Cover, Origin, ReadTerms, Slice, Span
 from vestnik.wire.packing import pack
 from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
@@ -80,7 +80,15 @@ class LakeStore:
         upto = base + 1 + first + len(part)
         offsets = tuple(range(base + 1 + first, upto))
         return Slice(
-            terms.start, _events(part), upto, None, "", _times(part), sum(len(pack(one.event)) for one in part), offsets
+            terms.start,
+            _events(part),
+            upto,
+            None,
+            "",
+            _times(part),
+            sum(len(pack(one.event)) for one in part),
+            offsets,
+            covers=_covers(version),
         )
 
     def _all(self, terms: ReadTerms, version: Manifest) -> list[Taken]:
@@ -101,6 +109,14 @@ class LakeStore:
 
     async def close(self) -> None:
         await asyncio.gather(*self._tasks)
+
+
+def _covers(version: Manifest) -> tuple[Cover, ...]:
+    """Return the parts of logs that are in a version of the lake; none if some of them could not be taken in."""
+    if version.quarantine:
+        return ()
+    logs = [(broker, log) for broker, log in version.journals.items() if log]
+    return tuple([Cover(Origin(broker, int(log)), Span(0, version.read[broker] + 1)) for broker, log in logs])
 
 
 def _events(taken: Sequence[Taken]) -> tuple[Event, ...]:

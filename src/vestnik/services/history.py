@@ -16,6 +16,7 @@ from vestnik.server.history import MOST, Bounds, HistoryStore
 from vestnik.services.embedded import Embedded
 from vestnik.services.local import LocalBus
 from vestnik.transport.addresses import read_address
+from vestnik.wire.origins import ENDLESS, Origin
 from vestnik.wire.replays import Replay
 
 
@@ -59,6 +60,7 @@ class History:
         self._asked = self.filter if ends is None else self.filter | ends
         self._bounds = Bounds(last=last, age=age, latest_by=latest_by, purge=ends)
         self._data = data
+        self._has_missed = False
         self._embedded = Embedded(
             name or f"history-{secrets.token_hex(8)}",
             join.uplink if isinstance(join, LocalBus) else read_address(join or default_url()),
@@ -71,13 +73,13 @@ class History:
         )
 
     async def __aenter__(self) -> Self:
-        self._store = HistoryStore(self._bounds, self._data)
+        self._store = HistoryStore(self._bounds, self._data, self.filter)
         self._client = self._embedded.client(f"{self._embedded.name}-client")
         try:
             await self._embedded.start(self._store)
             await self._client.__aenter__()
             replay = Replay(last=self._bounds.last, latest_by=self._bounds.latest_by)
-            await self._client.subscribe(self._asked, self._take, queue=10_000, replay=replay)
+            self._subscription = await self._client.subscribe(self._asked, self._take, queue=10_000, replay=replay)
         except BaseException:
             await self.__aexit__()
             raise
@@ -94,4 +96,15 @@ class History:
         return [event for _, event in self._store.taken([])]
 
     def _take(self, notification: Notification) -> None:
-        self._store.keep(notification.event)
+        event = notification.event
+        if notification.gap is not None:
+            self._has_missed = True
+            self._store.missed()
+        log = None if notification.replayed else self._log_of(event)
+        begun = {} if self._has_missed else self._client.begun(self._subscription)
+        self._store.keep(event, log, begun.get(str(log), ENDLESS))
+
+    def _log_of(self, event: Event) -> Origin | None:
+        """Return the log of a live event: the latest of its broker."""
+        logs = [Origin.parse(log) for log in self._client.seen(self._subscription)]
+        return max([log for log in logs if log.broker == event.broker], default=None)

@@ -78,6 +78,13 @@ class Placed(NamedTuple):
         return self.accepted if self.event.time is None else self.event.time
 
 
+class Cover(NamedTuple):
+    """A part of a log of which a history has everything that was asked for."""
+
+    origin: Origin
+    span: Span
+
+
 class Slice(Struct, frozen=True, array_like=True):
     """A part of a log: reading started at offset `first`, and all below `upto` that was wanted is here.
 
@@ -85,7 +92,7 @@ class Slice(Struct, frozen=True, array_like=True):
     out, `reason` says without a gap. `times` are when the events were accepted, `size` is their bytes. The log of a
     history has copies of events, whose seq is that of another log: their `offsets` here are said beside them. Of what
     was picked there may be `more` in another slice. If the log has grown while the slice was read, `end` is where it
-    ended before.
+    ended before. A history also says which parts of other logs it `covers`.
     """
 
     first: int
@@ -98,6 +105,7 @@ class Slice(Struct, frozen=True, array_like=True):
     offsets: tuple[int, ...] = ()
     more: bool = False
     end: int = 0
+    covers: tuple[Cover, ...] = ()
 
     @property
     def average_size(self) -> int:
