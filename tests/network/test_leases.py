@@ -53,6 +53,20 @@ async def test_brokers_of_the_same_lease_are_linked_and_events_come_after_it() -
         assert await taken(subscription, 1) == [1]
 
 
+async def test_a_client_that_vanishes_costs_no_link(caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        broker("b1", lease=1.0, sweep=0.3) as b1,
+        broker("b2", (b1,), lease=1.0, sweep=0.02) as b2,
+        broker("b3", (b2,), lease=1.0, sweep=0.3) as b3,
+    ):
+        await until(lambda: len(b1.host.core.topology.brokers()) == 3 == len(b3.host.core.topology.brokers()))
+        async with client(b1, name="c") as vanishing:
+            await vanishing.subscribe("price > 0", settled=True)
+        links = [b2.host._ends["b1"], b3.host._ends["b2"]]
+        await until(lambda: not any(len(b.host.core.router.subscriptions) for b in (b1, b2, b3)))
+        assert [b2.host._ends["b1"], b3.host._ends["b2"]] == links and not logged(caplog, "link.failed")
+
+
 async def test_a_broker_inside_a_program_follows_one_that_comes_back_with_another_lease() -> None:
     async with broker("b1", lease=60.0) as before:
         at = before.address

@@ -46,6 +46,20 @@ def test_neighbours_that_did_not_renew_something_are_named(
     assert router.expire(9.0) == NONE
 
 
+@pytest.mark.parametrize(("kind", "told"), [(Router, AdminS), (AdvertisingRouter, AdminS), (AdvertisingRouter, AdminA)])
+def test_entries_of_neighbours_last_longer_than_those_of_clients(
+    kind: type[Router], told: type[AdminS] | type[AdminA]
+) -> None:
+    """The broker of a client that vanished tells in time, and is not taken for one that renews nothing."""
+    router = kind(Covering(), LEASES._replace(grace=2.0))
+    router.connect("n")
+    router.take("n", told((Interest(HIGH, lease=5.0),)), 0.0)
+    router.subscribe(SOURCE, LOW, 5.0)
+    assert router.expire(5.0) == ([(SOURCE, LOW)], set())
+    assert router.expire(6.9) == NONE
+    assert router.expire(7.0) == ([], {"n"})
+
+
 @KINDS
 def test_a_subscription_that_wants_nothing_expires(kind: type[Router]) -> None:
     router = kind(Covering(), LEASES)

@@ -39,10 +39,13 @@ class Leases(NamedTuple):
 
     Renewals of local clients are passed on when that gains `slack` or more; so clients that want the same do not renew
     it one after another at all brokers. Those of neighbours are passed on as they come.
+
+    Entries of neighbours last `grace` longer: the broker of a client notices first that its lease has ended, and tells.
     """
 
     length: float = FOREVER
     slack: float = 0.0
+    grace: float = 0.0
 
 
 class Update(NamedTuple):
@@ -198,8 +201,13 @@ class Propagation:
 
     def expire(self, now: float) -> list[tuple[Entry, Source]]:
         """What has expired."""
-        latest = now + self._leases.length
-        return [(entry, source) for entry, held in self._sources.items() for source in expired(held, now, latest)]
+        latest, grace = now + self._leases.length, self._leases.grace
+        return [
+            (entry, source)
+            for entry, held in self._sources.items()
+            for source in expired(held, now, latest)
+            if source.name or held[source] + grace <= now
+        ]
 
     def shift(self, by: float) -> None:
         """The clock was set: all leases end so much later by it."""

@@ -90,7 +90,7 @@ class Broker:
         door = Door(None if settings.access is None else Access.read(settings.access), settings.limits)
         listening = self._secure()
         kind = AdvertisingRouter if settings.advertisements else Router
-        leases = Leases(settings.lease, settings.lease / 4)
+        leases = Leases(settings.lease, settings.lease / 4, grace=max(2 * settings.sweep, settings.lease / 2))
         router = kind(make_strategy(settings.routing), leases)
         stored: Iterable[Append] = ()
         if settings.data is not None:
