@@ -14,12 +14,14 @@ from vestnik.recovery.pages import read_page
 from vestnik.recovery.reading import BEYOND
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.wire.messages import (
+    AdminS,
     Advertise,
     Delivery,
     Fetch,
     Fetched,
     FetchMore,
     Gap,
+    Interest,
     Notify,
     Position,
     Publish,
@@ -545,6 +547,30 @@ def test_a_history_fills_in_what_a_broker_has_dropped(replay: Replay) -> None:
 
 
 # --- reads ---
+
+
+def test_filters_of_many_readers_do_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vestnik.recovery.reads.FEW_FILTERS", 2)
+    world = World()
+    world.meet()
+    for n in range(3):
+        world.tell("c", Subscribe(f"s{n}", Filter.parse(f"price = {n}"), afresh=n + 1))
+    world.tell("b", LinkDown("u"))
+    world.tell("b", LinkUp("u"))
+    (read,) = asked(world.handle("u", OriginHere(X)))
+    assert read.terms.is_shared and read.terms.filters == (Filter.all(),)
+
+
+def test_a_log_is_read_by_what_is_wanted_in_the_direction_of_a_request() -> None:
+    world = World()
+    world.tell("u", AdminS(add=tuple([Interest(Filter.parse(f"price = {n}")) for n in range(20)])))
+    world.tell("v", AdminS(add=(Interest(DEAR),)))
+    world.publish("p", quote(5, "1"), quote(95, "2"), quote(7, "3"))
+    for neighbour, expected in (("u", names(1, 3)), ("v", names(2))):
+        terms = ReadTerms(1, (Filter.all(),), 10, is_shared=True)
+        (page,) = world.sent(neighbour, FetchPage(OWN, 9, terms, 0, ("far",)), neighbour)
+        assert isinstance(page, PageRead) and [event.id for event in page.page.events] == expected
+        assert page.page.upto == page.edge == 4
 
 
 def test_readers_near_to_each_other_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:

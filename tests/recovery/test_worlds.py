@@ -10,7 +10,7 @@ import os
 import pytest
 
 from recovery.mistakes import MISTAKES, Plant
-from recovery.worlds import World
+from recovery.worlds import SMALL, World
 
 RUNS = int(os.environ.get("VESTNIK_RUNS", "1000"))
 TOGETHER = 50
@@ -29,3 +29,10 @@ def test_a_mistake_is_found(plant: Plant, seed: int, monkeypatch: pytest.MonkeyP
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         assert World(seed).run() == []
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 2))
+def test_logs_may_be_read_by_what_is_wanted_in_a_direction(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In worlds as small as these, the filters of all readers would travel otherwise."""
+    monkeypatch.setitem(SMALL, "vestnik.recovery.reads.FEW_FILTERS", 1)
+    assert World(seed).run() == []

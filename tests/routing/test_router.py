@@ -183,3 +183,23 @@ def test_what_the_end_of_a_filter_that_covers_many_costs_is_bounded(strategy: st
     assert isinstance(told, AdminS)
     for example in filter(None, [one.example() for one in wanted]):
         assert any(one.filter.matches(example) for one in told.add)
+
+
+def test_what_a_neighbour_wants_is_known_unless_entries_may_have_been_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = [Filter.parse(f"x = {n}") for n in range(3)]
+    for kind in (Router, AdvertisingRouter):
+        router = kind(make_strategy("covering"))
+        router.connect("n")
+        router.connect("m")
+        router.take("n", AdminS(tuple(map(Interest, wanted))), 0.0)
+        router.subscribe(Source("c", "s"), Filter.parse("y = 1"), 5.0)
+        assert router.wanted_by("n") == (tuple(wanted) if kind is Router else (Filter.all(),))
+    plain = Router(make_strategy("covering"))
+    plain.connect("n")
+    assert plain.wanted_by("n") == ()
+    plain.take("n", AdminS(tuple(map(Interest, wanted))), 0.0)
+    monkeypatch.setattr("vestnik.routing.router.MANY", 2)
+    assert plain.wanted_by("n") == (Filter.all(),)
+    flooding = Router(make_strategy("flooding"))
+    flooding.connect("n")
+    assert flooding.wanted_by("n") == (Filter.all(),)

@@ -129,7 +129,7 @@ class BrokerCore:
         self.clients: dict[NodeId, Client] = {}
         own = Origin(name, log.id)
         tail = Tail(log.room, log.next, is_whole=log.is_whole, latest=log.latest, is_history=log.is_history)
-        self.recovery = recovery = Recovery(own, tail, lambda event: self._outlet.matching(event))
+        self.recovery = recovery = Recovery(own, tail, lambda event: self._outlet.matching(event), router.wanted_by)
         self.topology = recovery.topology
         if log.is_history:
             self.topology.histories.add(own)

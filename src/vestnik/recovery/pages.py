@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from vestnik.matching.single.index import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.selection import Selection
@@ -15,6 +16,8 @@ from vestnik.wire.replays import Replay
 
 PAGE_SIZE: Final = 256 * 1024
 """Bytes of a page, or one event more."""
+FEW: Final = 16
+"""Filters that are asked one after another. More are indexed."""
 SCANNED: Final = 20_000
 """Entries that are read for one page, whatever is wanted of them: nobody keeps a log busy for long."""
 
@@ -140,7 +143,13 @@ def _wanted(entries: Iterable[LogEntry], terms: ReadTerms, end: int) -> tuple[li
     return found, end, size
 
 
-def any_of(filters: Iterable[Filter]) -> Callable[[Event], bool]:
+def any_of(filters: Sequence[Filter]) -> Callable[[Event], bool]:
     """Return whether an event matches any of some filters, as a function."""
-    tests = [one.matches for one in filters]
-    return tests[0] if len(tests) == 1 else lambda event: any(test(event) for test in tests)
+    if len(filters) == 1:
+        return filters[0].matches
+    if len(filters) <= FEW:
+        return lambda event: any(one.matches(event) for one in filters)
+    matcher: Matcher[int] = Matcher()
+    for place, wanted in enumerate(filters):
+        matcher.add(place, wanted)
+    return lambda event: bool(matcher.match(event))

@@ -12,11 +12,11 @@ from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
-from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, neighbours, no_answer, widest
+from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, neighbours, no_answer, terms_of
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.roster import Roster
 from vestnik.wire.messages import Gap
-from vestnik.wire.origins import Origin, ReadTerms, Slice
+from vestnik.wire.origins import Origin, Slice
 from vestnik.wire.packing import pack
 
 BEYOND: Final = "the log ends before the place from which it is to be read: it has lost its end"
@@ -91,7 +91,7 @@ class Reading:
         request = self._requests.new(first.origin, lambda number: partial(self._read_all, feeds, number), told)
         for feed in feeds:
             feed.ask(request)
-        terms = ReadTerms(first.cursor, widest(filters), limit, first.since)
+        terms = terms_of(first, filters, limit)
         return PageRequest(first.origin, request, terms, first.number, set(readers))
 
     def _late(self, feeds: list[Feed], request: int) -> bool:

@@ -16,7 +16,7 @@ PAGE: Final = 1_000
 NEAR: Final = 2_000
 """Offsets between cursors that share a read."""
 FEW_FILTERS: Final = 64
-"""Filters of a read that travel. Beyond, all events of the log do."""
+"""Filters of a read that travel. Beyond, the origin goes by what it was told that is wanted in this direction."""
 
 ANSWER_WITHIN: Final = 30.0
 """Seconds in which a broker answers. Beyond, it is asked again, or those who asked go on without it."""
@@ -65,11 +65,16 @@ def neighbours(feeds: Iterable[Feed]) -> Iterator[list[Feed]]:
         yield group
 
 
-def widest(filters: Iterable[Filter]) -> tuple[Filter, ...]:
-    """Return filters that match at least the same events, without those that another covers."""
+def terms_of(feed: Feed, filters: Iterable[Filter], limit: int) -> ReadTerms:
+    """Return the terms of a read at the cursor of a feed, for all events that match any of the filters."""
     distinct = dict.fromkeys(filters)
     if len(distinct) > FEW_FILTERS:
-        return (Filter.all(),)
+        return ReadTerms(feed.cursor, (Filter.all(),), limit, feed.since, is_shared=True)
+    return ReadTerms(feed.cursor, widest(distinct), limit, feed.since)
+
+
+def widest(distinct: Iterable[Filter]) -> tuple[Filter, ...]:
+    """Return filters that match at least the same events, without those that another covers."""
     kept: list[Filter] = []
     for one in distinct:
         if not any(other.covers(one) for other in kept):

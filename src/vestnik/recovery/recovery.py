@@ -60,14 +60,24 @@ FAR: Final = 0.5
 
 
 class Recovery:
-    """`own` is the log of this broker, whose end is in memory as `tail`. `matching` finds readers of an event."""
+    """`own` is the log of this broker, whose end is in memory as `tail`. `matching` finds readers of an event.
 
-    def __init__(self, own: Origin, tail: Tail, matching: Callable[[Event], Iterable[ReaderKey]]) -> None:
+    `wanted_by` returns filters for everything that is wanted through a neighbour.
+    """
+
+    def __init__(
+        self,
+        own: Origin,
+        tail: Tail,
+        matching: Callable[[Event], Iterable[ReaderKey]],
+        wanted_by: Callable[[NodeId], tuple[Filter, ...]],
+    ) -> None:
         self.tail = tail
         self.topology = Topology(own)
         self.meeting = Meeting()
         self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing)
         self._own = own
+        self._wanted_by = wanted_by
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
         self._numbers = count(1)
@@ -194,9 +204,12 @@ class Recovery:
             way = self.topology.way(message.origin)
             passed = FetchPage(message.origin, message.request, message.terms, message.feed, back)
             return [] if way is None or way == sender else [Say(way, passed)]
-        asked = FetchPage(message.origin, message.request, message.terms, message.feed, back)
-        self._note_progress((back[0], message.feed), message.terms)
-        page = self.tail.read(message.terms)
+        terms = message.terms
+        if terms.is_shared:
+            terms = replace(terms, filters=self._wanted_by(sender))
+        asked = FetchPage(message.origin, message.request, terms, message.feed, back)
+        self._note_progress((back[0], message.feed), terms)
+        page = self.tail.read(terms)
         return self._read_from_disk(asked) if page is None else self._answers(asked, page)
 
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -16,6 +16,9 @@ from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
 Told: TypeAlias = tuple[NodeId, AdminS | AdminA]
 """A message for a neighbour."""
+
+MANY: Final = 2_000
+"""Filters of a neighbour by which a log is read. With more of them, indexing them would take longer than it saves."""
 
 
 class Targets(NamedTuple):
@@ -154,6 +157,11 @@ class Router:
         """Where an event from `sender` goes."""
         return self.wanting(self.subscriptions.matching([event])[0], sender)
 
+    def wanted_by(self, neighbour: NodeId) -> tuple[Filter, ...]:
+        """Return filters that match at least what goes to a neighbour."""
+        wanted = dict.fromkeys([entry.filter for entry in self.subscriptions.of(neighbour)])
+        return (Filter.all(),) if neighbour in self._flooded or len(wanted) > MANY else tuple(wanted)
+
     def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
         """Where an event from `sender` goes that just these entries want."""
         table, nodes, subscriptions = self.subscriptions, self._flooded.copy(), []
@@ -207,6 +215,10 @@ class AdvertisingRouter(Router):
         if source in self.advertised:
             self.advertisements.remove(self._entry(source, self.advertised[source]), source)
         super().unadvertise(source)
+
+    def wanted_by(self, neighbour: NodeId) -> tuple[Filter, ...]:
+        """Return a filter for everything: entries may have been released that want what was offered before."""
+        return (Filter.all(),)
 
     def tests(self, client: NodeId) -> int:
         return super().tests(client) + sum([source.node == client for source in self.advertised])
