@@ -18,7 +18,7 @@ from benchmarks.report import Report, Row, cpu_seconds, run
 from benchmarks.routing_scale import entries
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.session.session import Session
@@ -90,7 +90,7 @@ def _agree(case: str, trace: list[AnyRecord], published: list[Event], wanted: li
 
 
 def _network(topology: Topology, strategy: str, trace: list[AnyRecord]) -> Network:
-    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         return BrokerCore(name, Router(make_strategy(strategy, parent=topology.parents[name])), log=log)
 
     return Network(topology, core, lambda name: Session(name, lambda low, high: low), record=trace.append)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Raw
 
 from broker.worlds import ACME, CHEAP, DEAR, OWN, World, asked, ids, quote, sent_to
-from vestnik import Filter
+from vestnik import Event, Filter
 from vestnik.broker import intake
 from vestnik.broker.acceptance import Acceptance
 from vestnik.broker.core import BrokerCore, OwnLog
@@ -25,6 +26,7 @@ from vestnik.broker.effects import (
     Wake,
 )
 from vestnik.broker.reception import FORGOTTEN
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.streams import Recent
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy
@@ -55,7 +57,7 @@ from vestnik.wire.messages import (
     Unsubscribe,
 )
 from vestnik.wire.origins import Origin, OriginGone, OriginHere, Routed
-from vestnik.wire.packing import pack
+from vestnik.wire.packing import pack, unpack
 from vestnik.wire.replays import Replay
 
 HERE = (("b/1", 1),)
@@ -106,11 +108,16 @@ def test_a_publication_gets_its_offset_is_stored_and_routed_where_it_is_wanted()
     assert world.tell("p", Publish((quote(5),))) == [], "nobody wants to know"
 
 
+def stored_of(append: Append) -> list[StoredEvent]:
+    """What the next life of a broker reads."""
+    return [StoredEvent.read(append.client, packed) for packed in append.packed]
+
+
 def test_a_broker_that_starts_again_goes_on_after_its_log() -> None:
     world = World()
     (append,) = world.tell("p", Publish((quote(5, "1"), quote(6, "2"))))
     assert isinstance(append, Append)
-    again = World(stored=[append], log=OwnLog(next=3))
+    again = World(stored=stored_of(append), log=OwnLog(next=3))
     (more,) = again.tell("p", Publish((quote(7, "3"),)))
     assert isinstance(more, Append) and more.events[0].seq == 3
     assert again.publish("p", quote(5, "1")) == [], "it is known"
@@ -122,7 +129,7 @@ def test_another_event_of_a_known_source_and_id_is_refused() -> None:
     assert isinstance(append, Append) and isinstance(again, Append)
     assert not again.events and again.repeats and not again.refused, "it is the same, and known"
     refused = (Refusal("q", intake.ANOTHER, "nyse"),)
-    for one in (world, World(stored=[append])):
+    for one in (world, World(stored=stored_of(append))):
         (another,) = one.tell("p", Publish((quote(6),), request=2))
         assert isinstance(another, Append) and not another.events and another.refused == refused
     elsewhere = quote(6).replace(source="other")
@@ -392,7 +399,7 @@ def test_events_wait_until_they_may_and_not_longer_than_they_may() -> None:
 
 def test_what_waits_outlives_a_crash() -> None:
     held, soon = quote(5, "held", not_before=9_000_000), quote(5, "soon", not_before=2_000_000)
-    stored = [Append("p", (held, soon), first=1), Append("p", (soon.stamped("b", 3),), first=3)]
+    stored = [StoredEvent.of("p", one) for one in (held, soon, soon.stamped("b", 3))]
     again = World(stored=stored, log=OwnLog(next=4))
     again.now = 3.0
     assert again.tell("b", Tick()) == [Wake(9.0)]
@@ -539,3 +546,25 @@ def test_garbage_in_the_table_hurts_nobody() -> None:
     world.now = 6.0
     world.tell("b", Tick())
     assert len(world.broker.router.subscriptions) == 0
+
+
+def test_a_start_unpacks_only_the_latest_of_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "CONTENTS", 2)
+    stored = [StoredEvent.of("p", quote(price, str(price)).stamped("b", price)) for price in range(1, 6)]
+    unpacked: list[bytes | Raw] = []
+
+    def unpack_and_note(packed: bytes | Raw) -> Event:
+        unpacked.append(packed)
+        return unpack(packed)
+
+    monkeypatch.setattr("vestnik.broker.stored.unpack", unpack_and_note)
+    again = World(stored=stored, log=OwnLog(next=6))
+    assert unpacked == [one.packed for one in stored[-2:]]
+    assert again.publish("p", *[quote(price, str(price)) for price in range(1, 6)]) == [], "all are known"
+
+
+def test_what_was_stored_and_is_no_event_is_known_by_its_name() -> None:
+    stored = [StoredEvent.read("p", b"\x95\x01\xa1s\xa1i\x05\x06"), StoredEvent.of("p", quote(5))]
+    assert stored[0].pair == ("s", "i") and stored[0].event is None
+    again = World(stored=stored, log=OwnLog(next=3))
+    assert again.publish("p", quote(5)) == []

@@ -10,7 +10,7 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.lab.overlay import Entries, Order, Overlay, Routing
 from vestnik.routing.registry import known_strategies
 from vestnik.session.session import Session
@@ -119,7 +119,7 @@ def orders(seed: int) -> Iterator[tuple[NodeId, Order, NodeId]]:
 
 
 def network_of(topology: Topology, routing: Routing) -> Network:
-    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         return BrokerCore(name, routing.router(topology.parents[name]), stored=stored, log=log, skew=0.0)
 
     network = Network(topology, core, lambda name: Session(name, Random(name).uniform), all_sent=True)

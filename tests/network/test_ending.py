@@ -82,7 +82,7 @@ async def stored(folder: Path) -> list[float]:
     """The prices in the journal of a broker that has ended."""
     store = JournalStore(folder / "journal")
     try:
-        return [event.data["price"] for what in store.stored() for event in what.events]
+        return [event.data["price"] for one in store.stored() if (event := one.event) is not None]
     finally:
         await store.close()
 

@@ -56,7 +56,7 @@ async def reopened(folder: Path, settings: Settings = SMALL) -> list[Event]:
     """What the next life is given."""
     store = JournalStore(folder / "journal", settings)
     try:
-        return [event for what in store.stored() for event in what.events]
+        return [event for one in store.stored() if (event := one.event) is not None]
     finally:
         await store.close()
 

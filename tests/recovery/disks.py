@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.recovery.pages import LogEntry, read_page
@@ -40,9 +41,9 @@ class Disk:
         return self.log[-1].time if self.log else 0
 
     @property
-    def stored(self) -> Iterator[Append]:
+    def stored(self) -> Iterator[StoredEvent]:
         """Yield what a broker that starts recognises repeats by."""
-        return (Append(self.clients[one.offset], (one.event,), first=one.offset, time=one.time) for one in self.log)
+        return (StoredEvent.read(self.clients[one.offset], one.packed) for one in self.log)
 
     def reserve(self, what: Append, now: float) -> None:
         """Reserve offsets before they are used."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import Append, Appended, LogRead, ReadLog, Send
+from vestnik.broker.stored import StoredEvent
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Notify, Publish, Stored, Subscribe
 from vestnik.wire.origins import Slice
-from vestnik.wire.packing import pack, unpack
 from vestnik.wire.replays import Replay
 
 
 def test_a_repeat_with_a_time_is_recognised_after_a_restart() -> None:
     event = Event("q", {"v": 3}, source="p", id="1", time=1_000_123_456)
-    stored = Append("p", (unpack(pack(event.stamped("a", 5))),), first=5, time=1)
+    stored = StoredEvent.of("p", event.stamped("a", 5))
     core = BrokerCore("a", Router(make_strategy("simple")), stored=[stored], log=OwnLog(next=9, is_whole=False))
     (append,) = core.handle(Publish((event,), request=1), "p", 1.0)
     assert isinstance(append, Append) and append.events == ()

@@ -9,7 +9,7 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.recovery import pages, reading, reads
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
@@ -24,7 +24,7 @@ ALL = Filter.all()
 
 
 def network(topology: Topology, strategy: str = "covering", **options: Any) -> Network:
-    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         router = Router(make_strategy(strategy, parent=topology.parents[name]))
         return BrokerCore(name, router, stored=stored, log=log)
 

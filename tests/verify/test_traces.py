@@ -9,7 +9,7 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.session.session import Session
@@ -532,7 +532,7 @@ def test_liveness_binds_publisher_and_advertiser() -> None:
 def test_a_client_may_publish_and_take_its_advertisement_back(released: int) -> None:
     """What is recorded where the broker takes it was published before."""
 
-    def core(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def core(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         return BrokerCore(name, AdvertisingRouter(make_strategy("covering")), stored=stored, log=log)
 
     network = Network(line(2), core, lambda name: Session(name, lambda low, high: low))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -69,9 +69,18 @@ class Acceptance:
         self._contents.discard((event.source, event.id))
         self._sources.discard(event.source, event.id)
 
-    def recover(self, event: Event) -> None:
+    def recover(self, pair: Pair) -> None:
         """Go on from an event that was stored in an earlier life."""
-        self.sifted([event])
+        name, id = pair
+        source = self._sources.of(name)
+        if not source.knows(id):
+            self._sources.add(source, id, answered=True)
+
+    def recover_contents(self, events: Iterable[Event]) -> None:
+        """Remember what the last events of an earlier life were."""
+        for event in events:
+            if self._contents.get((event.source, event.id)) is None:
+                self._contents.put((event.source, event.id), digest(_unstamped(event)))
 
 
 def _unstamped(event: Event) -> Event:

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from vestnik.broker.announcements import Announcements, wishes
 from vestnik.broker.clients import Client
 from vestnik.broker.effects import (
-    Append,
     Appended,
     ClockSet,
     Consulted,
@@ -38,6 +37,7 @@ from vestnik.broker.outlet import Outlet
 from vestnik.broker.questions import Questions
 from vestnik.broker.reception import SKEW, Reception
 from vestnik.broker.reviews import Reviews
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.events import Event
 from vestnik.model.reserved import asks
 from vestnik.model.times import FOREVER
@@ -119,7 +119,7 @@ class BrokerCore:
         name: NodeId,
         router: Router,
         sweep: float = FOREVER,
-        stored: Iterable[Append] = (),
+        stored: Iterable[StoredEvent] = (),
         log: OwnLog = OwnLog(),  # noqa: B008  # a frozen value
         announces: bool = False,
         skew: float = SKEW,

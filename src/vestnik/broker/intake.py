@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Final
 
-from vestnik.broker.acceptance import Acceptance
+from vestnik.broker.acceptance import CONTENTS, Acceptance
 from vestnik.broker.effects import Append, Appended, Effect, NotAppended, Send, Wake
+from vestnik.broker.stored import StoredEvent
+from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
@@ -29,7 +32,7 @@ ANOTHER: Final = "another event of this source and id was published before; give
 class Intake:
     """Takes what clients publish. What is stored may go further, or waits for its time."""
 
-    def __init__(self, name: NodeId, router: Router, tail: Tail, stored: Iterable[Append]) -> None:
+    def __init__(self, name: NodeId, router: Router, tail: Tail, stored: Iterable[StoredEvent]) -> None:
         self._name = name
         self._router = router
         self._tail = tail
@@ -142,18 +145,21 @@ class Intake:
             heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
         return [Wake(_release(event)) for event in held]
 
-    def _recover(self, stored: Iterable[Append]) -> None:
+    def _recover(self, stored: Iterable[StoredEvent]) -> None:
         """Go on from what was stored; what was taken and has not got its seq is held."""
-        waiting: dict[tuple[str, str], tuple[NodeId, Event]] = {}
-        for what in stored:
-            for event in what.events:
-                self._acceptance.recover(event)
-                if event.seq is None:
-                    waiting[event.source, event.id] = what.client, event
-                else:
-                    waiting.pop((event.source, event.id), None)
-        for client, event in waiting.values():
-            self._hold(Append(client, (event,)))
+        waiting: dict[Pair, StoredEvent] = {}
+        latest: deque[StoredEvent] = deque(maxlen=CONTENTS)
+        for one in stored:
+            self._acceptance.recover(one.pair)
+            latest.append(one)
+            if one.waiting:
+                waiting[one.pair] = one
+            elif waiting:
+                waiting.pop(one.pair, None)
+        self._acceptance.recover_contents([event for one in latest if (event := one.event) is not None])
+        for one in waiting.values():
+            if (event := one.event) is not None:
+                self._hold(Append(one.client, (event,)))
 
 
 def _unstamped(events: tuple[Event, ...]) -> Sequence[Event]:

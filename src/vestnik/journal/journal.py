@@ -220,7 +220,10 @@ class Journal:
         skipped = sum(segment.count for segment in segments) - count
         while len(segments) > 1 and skipped >= segments[0].count:
             skipped -= segments.popleft().count
-        cursor = self.read(segments[0].first - 1)
+        first = segments[0]
+        if skipped > 0 and first.is_dense:
+            return self.read(first.first - 1 + skipped)
+        cursor = self.read(first.first - 1)
         for _ in islice(cursor, max(skipped, 0)):
             pass
         return cursor

@@ -129,6 +129,11 @@ class Segment:
     def new(cls, path: Path, header: Header) -> Segment:
         return cls(path, header.mark, header.first, header.first - 1, is_sparse=bool(header.last))
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether it has a record at each of its positions."""
+        return self.count == self.last - self.first + 1
+
     def extend(self, run: Run) -> None:
         """There are more records behind those that are known."""
         if not self.places or run.at - self.places[-1].at >= STRIDE:

@@ -9,7 +9,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append, Effect, Send
+from vestnik.broker.effects import Effect, Send
+from vestnik.broker.stored import StoredEvent
 from vestnik.lab.checking import TABLE_1, Step, walk
 from vestnik.lab.losses import RARE, STEADY, Weather
 from vestnik.lab.overlay import Routing
@@ -77,7 +78,7 @@ def observe(strategy: Checking, published: Sequence[float], seconds: float, rng:
             case Notified(at=at, event=event):
                 handed.append((at, event.id))
 
-    def broker(name: NodeId, stored: Sequence[Append], log: OwnLog) -> Shedding:
+    def broker(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> Shedding:
         core = BrokerCore(name, Routing("simple").router(None), FOREVER, stored, log)
         brokers.append(Shedding(core, lambda: rng.random() < shed))
         return brokers[-1]

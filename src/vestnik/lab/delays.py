@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.lab.overlay import Routing
 from vestnik.lab.plays import SEED, Play
 from vestnik.model.times import FOREVER
@@ -54,7 +54,7 @@ def _network(play: Play, routing: Routing) -> Network:
     """A network in which all have said what they offer and want, and that has settled."""
     parents = play.topology.parents
 
-    def broker(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def broker(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         return BrokerCore(name, routing.router(parents[name]), FOREVER, stored, log)
 
     def session(name: NodeId) -> Session:

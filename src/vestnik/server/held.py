@@ -9,10 +9,11 @@ from pathlib import Path
 from msgspec import msgpack
 
 from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.errors import JournalFailed
 from vestnik.journal import Journal, Register
 from vestnik.model.events import Event
-from vestnik.wire.packing import pack_taken, unpack_taken
+from vestnik.wire.packing import pack_taken, split_taken
 
 
 class Held:
@@ -26,19 +27,17 @@ class Held:
         self._register = Register.open(folder, fsync=fsync)
         self.recovery = self._register.recovery
 
-    def settled(self, recent: Iterable[Append]) -> Iterator[Append]:
+    def settled(self, recent: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
         """What is held, and then what the journal says; when it has said all, what is not held leaves."""
         held = dict(self._register)
         for value in list(held.values()):
-            client, event = unpack_taken(value)
-            yield Append(client, (event,))
-        for what in recent:
-            for event in what.events:
-                if event.seq is None:
-                    held[_name(event)] = pack_taken(what.client, event)
-                else:
-                    held.pop(_name(event), None)
-            yield what
+            yield StoredEvent.read(*split_taken(value))
+        for one in recent:
+            if one.waiting:
+                held[_name(one)] = pack_taken(one.client, bytes(one.packed))
+            elif held:
+                held.pop(_name(one), None)
+            yield one
         for name in self._register.keys() - held.keys():
             del self._register[name]
         for name in held.keys() - self._register.keys():
@@ -102,5 +101,5 @@ class Whole:
         return position
 
 
-def _name(event: Event) -> bytes:
+def _name(event: Event | StoredEvent) -> bytes:
     return msgpack.encode((event.source, event.id))

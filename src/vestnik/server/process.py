@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from vestnik.broker.core import BrokerCore
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.errors import CannotListen, InvalidAccess, InvalidSetting, NotAccepted
 from vestnik.journal.folders import JOURNAL, Kind, kind_of, name_in, put_name
 from vestnik.journal.reports import Recovery
@@ -92,7 +92,7 @@ class Broker:
         kind = AdvertisingRouter if settings.advertisements else Router
         leases = Leases(settings.lease, settings.lease / 4, grace=max(2 * settings.sweep, settings.lease / 2))
         router = kind(make_strategy(settings.routing), leases)
-        stored: Iterable[Append] = ()
+        stored: Iterable[StoredEvent] = ()
         if settings.data is not None:
             self._journal = _journal(settings.data, settings)
             for folder, recovery in self._journal.recoveries.items():

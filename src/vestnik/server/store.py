@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from vestnik.broker.core import TAIL, OwnLog
 from vestnik.broker.effects import Append, Look, Seen
+from vestnik.broker.stored import StoredEvent
 from vestnik.errors import JournalClosed, JournalFailed, TooManyOpenFiles, VestnikError
 from vestnik.journal import Entry, GroupCommit, Journal, Lost, Record, Settings
 from vestnik.journal.folders import HELD
@@ -26,7 +27,7 @@ from vestnik.server.leafing import leaf_through, unseen
 from vestnik.server.logview import read_journal
 from vestnik.threads import Worker
 from vestnik.wire.origins import ReadTerms, Slice, Span
-from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, unpack_taken
+from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, split_taken, unpack_taken
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class JournalStore:
         """Why nothing can be stored any more: the disk has failed. Empty if it can."""
         return "" if self._journal.failed is None else str(self._journal.failed)
 
-    def stored(self) -> Iterator[Append]:
+    def stored(self) -> Iterator[StoredEvent]:
         """What is held, and then what was stored last: that may say what is held no more, so nothing is too old before.
 
         A broker that begins anew goes through all of it.
@@ -101,9 +102,13 @@ class JournalStore:
         self._trim()
         self._retain()
 
-    def _recent(self) -> Iterator[Append]:
-        for _, client, event in taken_of(self._journal.recent(RECENT), self.unread):
-            yield Append(client, (event,))
+    def _recent(self) -> Iterator[StoredEvent]:
+        for record in self._journal.recent(RECENT):
+            if record.kind == TAKEN:
+                try:
+                    yield StoredEvent.read(*split_taken(record.payload))
+                except UNREADABLE as error:
+                    self.unread.append(_no_event(record, error))
 
     def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were; what is `lost` is told at the end."""
@@ -254,9 +259,13 @@ def taken_of(records: Iterable[Record], unread: list[Lost]) -> Iterator[tuple[Re
             try:
                 client, event = unpack_taken(record.payload)
             except UNREADABLE as error:
-                unread.append(Lost(record.position, record.position, f"it holds no event: {error}"))
+                unread.append(_no_event(record, error))
             else:
                 yield record, client, event
+
+
+def _no_event(record: Record, error: Exception) -> Lost:
+    return Lost(record.position, record.position, f"it holds no event: {error}")
 
 
 def _value(record: Record, path: spaces.Path) -> Hashable:

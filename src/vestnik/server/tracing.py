@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.errors import InvalidSetting
 from vestnik.journal.disk import private
 from vestnik.logs import emit
@@ -43,7 +43,7 @@ class TraceFile:
             raise InvalidSetting("trace", f"{path} cannot be written: {error.strerror or error}") from None
         self._is_open = True
 
-    def complete(self, stored: Iterable[Append]) -> Iterator[Append]:
+    def complete(self, stored: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
         """Record what was stored and is not in the file, as it is gone through: it is published by this life."""
         lines = self._path.read_bytes().splitlines(keepends=True)
         known = {
@@ -52,10 +52,11 @@ class TraceFile:
             for record in life.records
             if isinstance(record, Published)
         }
-        for what in stored:
-            new = [event for event in what.events if event.seq is not None and (event.source, event.id) not in known]
-            self.write([Published(time.time(), what.client, event) for event in new])
-            yield what
+        for one in stored:
+            event = None if one.waiting or one.pair in known else one.event
+            if event is not None:
+                self.write([Published(time.time(), one.client, event)])
+            yield one
 
     def write(self, records: Iterable[AnyRecord]) -> None:
         self._try(lambda: self._file.writelines(map(to_line, records)))

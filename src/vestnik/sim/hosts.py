@@ -27,6 +27,7 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.events import Event
 from vestnik.recovery.pages import LogEntry, LogView, read_page
 from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
@@ -86,8 +87,8 @@ class Disk(LogView):
         latest = self.entries_stored[-1].time if self.entries_stored else 0
         return OwnLog(next=self.next, latest=latest, room=TAIL, is_whole=False)
 
-    def stored(self) -> Iterator[Append]:
-        return (Append(entry.client, (entry.event,)) for entry in self.entries_stored)
+    def stored(self) -> Iterator[StoredEvent]:
+        return (StoredEvent.of(entry.client, entry.event) for entry in self.entries_stored)
 
     def append(self, what: Append) -> None:
         for offset, (event, packed) in enumerate(zip(what.events, what.packed, strict=True), what.first):

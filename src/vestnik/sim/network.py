@@ -7,7 +7,8 @@ from random import Random
 from typing import TypeAlias
 
 from vestnik.broker.core import OwnLog
-from vestnik.broker.effects import Append, Drained, Full, Gone, LinkDown, LinkUp
+from vestnik.broker.effects import Drained, Full, Gone, LinkDown, LinkUp
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER
@@ -36,7 +37,7 @@ from vestnik.trace.records import (
 from vestnik.wire.messages import NodeId
 from vestnik.wire.replays import Replay
 
-MakeCore: TypeAlias = Callable[[NodeId, Sequence[Append], OwnLog], Core]
+MakeCore: TypeAlias = Callable[[NodeId, Sequence[StoredEvent], OwnLog], Core]
 """Makes a broker by its name, with what it stored in earlier lives, and its log."""
 MakeSession: TypeAlias = Callable[[NodeId], Session]
 

@@ -7,7 +7,7 @@ from itertools import count
 from random import Random
 
 from vestnik.broker.core import BrokerCore, OwnLog
-from vestnik.broker.effects import Append
+from vestnik.broker.stored import StoredEvent
 from vestnik.model.times import FOREVER
 from vestnik.routing.propagation import Leases
 from vestnik.routing.registry import make_strategy
@@ -31,7 +31,7 @@ def cores_of(scenario: Scenario, topology: Topology) -> MakeCore:
     if leases is not None:
         times = Leases(leases.length, timing_of(leases, scenario, topology).slack)
 
-    def make(name: NodeId, stored: Sequence[Append], log: OwnLog) -> BrokerCore:
+    def make(name: NodeId, stored: Sequence[StoredEvent], log: OwnLog) -> BrokerCore:
         strategy = make_strategy(routing.strategy, parent=topology.parents[name], tolerance=routing.tolerance)
         return BrokerCore(name, kind(strategy, times), sweep, stored, log, skew=0.0)
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from msgspec import DecodeError, Raw, msgpack
+from msgspec import DecodeError, Raw, Struct, msgpack
 
 from vestnik.errors import InvalidEvent
-from vestnik.model.events import Event, Seldom
+from vestnik.model.events import Event, Seldom, Text
 
 UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionError)
 """What is raised of bytes that are no events, or no messages."""
@@ -32,6 +32,22 @@ split_taken: Final = msgpack.Decoder(tuple[str, Raw]).decode
 pack: Final[Callable[[Event], bytes]] = _encode
 decode_plain: Final = msgpack.Decoder().decode
 _decode_event = msgpack.Decoder(Event).decode
+
+
+class Outline(Struct, frozen=True, array_like=True, gc=False):
+    """A packed event of which only the names and the seq are read."""
+
+    type: Raw
+    source: Text
+    id: Text
+    body: Raw
+    seldom: Raw
+    broker: Raw = NIL
+    seq: int | None = None
+
+
+outline: Final[Callable[[bytes | Raw], Outline]] = msgpack.Decoder(Outline).decode
+"""Read the outline of a packed event; raise one of UNREADABLE if it has none."""
 
 
 def unpack(packed: bytes | Raw) -> Event:
