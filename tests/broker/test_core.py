@@ -109,7 +109,7 @@ def test_a_publication_gets_its_offset_is_stored_and_routed_where_it_is_wanted()
 
 
 def stored_of(append: Append) -> list[StoredEvent]:
-    """What the next life of a broker reads."""
+    """Return the events that the next life of a broker reads."""
     return [StoredEvent.read(append.client, packed) for packed in append.packed]
 
 

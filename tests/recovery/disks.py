@@ -9,8 +9,9 @@ from vestnik.broker.effects import Append
 from vestnik.broker.stored import StoredEvent
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
-from vestnik.recovery.pages import LogEntry, read_page
+from vestnik.recovery.pages import LogEntry, Passed, read_page
 from vestnik.wire.origins import Origin, ReadTerms, Slice, Span
+from vestnik.wire.sieve import Sieve
 
 RESERVED: Final = 8
 """Offsets that are reserved at a time."""
@@ -71,6 +72,9 @@ class Disk:
 
     def entries(self, span: Span) -> Iterator[LogEntry]:
         return (entry for entry in self.log if span.first <= entry.offset < span.end)
+
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
+        return self.entries(span)
 
     def offset_since(self, time: int) -> int:
         if self._dropped_until >= time:

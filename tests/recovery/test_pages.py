@@ -89,8 +89,16 @@ def test_a_page_has_so_many_bytes_or_one_event(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_page_looks_at_so_many_entries_whatever_is_wanted_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "SCANNED", 5)
-    page = read_page(Log(range(1, 101)), ReadTerms(1, (Filter.parse("n = 90"),), 10), 101)
+    page = read_page(Log(range(1, 101)), ReadTerms(1, (Filter.parse("n = 90 OR NOT EXISTS n"),), 10), 101)
     assert (offsets(page), page.upto) == ([], 6)
+
+
+def test_a_page_passes_over_so_many_bytes_that_cannot_be_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = ReadTerms(1, (Filter.parse("n = 90"),), 10)
+    assert offsets(read_page(Log(range(1, 101)), terms, 101)) == [90]
+    monkeypatch.setattr(pages, "PASSED", 10 * pages.LOOK)
+    page = read_page(Log(range(1, 101)), terms, 101)
+    assert not page.events and 6 < page.upto < 12, "the next page goes on there"
 
 
 def test_what_retention_has_dropped_is_a_gap() -> None:

@@ -22,6 +22,7 @@ from recovery.links import Link
 from recovery.nodes import Node, Numbering
 from recovery.publishers import Publisher
 from recovery.subscribers import Subscriber
+from vestnik.recovery.pages import LOOK
 
 STRATEGIES: Final = ("simple", "covering", "merging")
 MIXED: Final = (
@@ -37,6 +38,7 @@ SMALL: Final = {
     "vestnik.recovery.giving.STEPS": 6,
     "vestnik.recovery.reads.NEAR": 8,
     "vestnik.recovery.pages.SCANNED": 12,
+    "vestnik.recovery.pages.PASSED": 12 * LOOK,
 }
 """Limits that are so large that no world would reach them."""
 

@@ -1,4 +1,4 @@
-"""What a broker has stored, as its next life reads it."""
+"""A stored event, as the next life of its broker reads it."""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from vestnik.journal.disk import Source
 from vestnik.journal.losses import end_missing, hole
 from vestnik.journal.records import Record
 from vestnik.journal.reports import Lost
 from vestnik.journal.scan import Piece, pieces
+from vestnik.journal.search import Patterns, search
 from vestnik.journal.segments import Segment
 from vestnik.journal.shelf import Shelf
 
@@ -29,15 +30,23 @@ class Bounds(Protocol):
         """The last position that may ever be read, as far as is known."""
 
 
+class Step(NamedTuple):
+    """Records that were read at once, maybe none; the last position, and how many bytes were passed."""
+
+    records: list[Record]
+    last: int
+    size: int
+
+
 class Cursor:
     """A place in a journal. Iterating goes on from it, to `until` or to the end that there is by then.
 
     It can be left at any record and iterated again later, when there may be more. `position` is that of the last record
     that was handed out, `lost` says what was passed over: dropped or damaged. It holds no file open and about one chunk
-    of records in memory.
+    of records in memory. With `patterns`, it may leave out records in whose bytes none of them matches.
     """
 
-    def __init__(self, shelf: Shelf, bounds: Bounds, after: int, until: int | None) -> None:
+    def __init__(self, shelf: Shelf, bounds: Bounds, after: int, until: int | None, patterns: Patterns = ()) -> None:
         self.position = after
         self.lost: list[Lost] = []
         self._shelf = shelf
@@ -47,6 +56,8 @@ class Cursor:
         self._seen = after
         self._segment: Segment | None = None
         self._at = 0
+        self._patterns = patterns
+        self._distrusted: Segment | None = None  # its checksums do not fit
 
     def __iter__(self) -> Iterator[Record]:
         is_more = True
@@ -56,17 +67,47 @@ class Cursor:
                 yield record
             is_more = self._read()
 
+    def steps(self) -> Iterator[Step]:
+        """Read on step by step, to `until` or to the end that there is by then."""
+        while (step := self._step()) is not None:
+            yield step
+
     def _read(self) -> bool:
         """Make some records ready; False where there are no more by now."""
-        bounds, shelf = self._bounds, self._shelf
-        while self._seen < min(last := min(self._until, bounds.readable), bounds.last):
-            segment = shelf.after(self._seen)
-            self._enter(segment, last)
-            piece = self._piece(segment)
-            if shelf.holds(segment) and (records := self._accept(segment, piece, last)):
-                self._ready = iter(records)
+        for step in self.steps():
+            if step.records:
+                self._ready = iter(step.records)
                 return True
         return False
+
+    def _step(self) -> Step | None:
+        """Read some records; None where there are no more by now."""
+        last = min(self._until, self._bounds.readable)
+        if self._seen >= min(last, self._bounds.last):
+            return None
+        segment = self._shelf.after(self._seen)
+        self._enter(segment, last)
+        began = self._at
+        if self._patterns and segment.checksums and segment is not self._distrusted:
+            records = self._search(segment, last)
+        else:
+            piece = self._piece(segment)
+            records = self._accept(segment, piece, last) if self._shelf.holds(segment) else []
+        return Step(records, self._seen, self._at - began)
+
+    def _search(self, segment: Segment, last: int) -> list[Record]:
+        """The next records in which a pattern matches. If their checksum does not fit, they are read one by one."""
+        try:
+            with Source(segment.path, self._shelf.directory) as source:
+                found = search(source, segment, self._at, self._patterns)
+        except FileNotFoundError:
+            found = None
+        if found is None:
+            self._distrusted = segment
+        if found is None or not self._shelf.holds(segment):
+            return []
+        seen, self._seen, self._at = self._seen, max(self._seen, found.last), found.end
+        return [record for record in found.records if seen < record.position <= last]
 
     def _enter(self, segment: Segment, last: int) -> None:
         """Go to the place in `segment` where the next record is, or shortly before it."""

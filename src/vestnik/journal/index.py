@@ -7,18 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
+from zlib import crc32
 
-from vestnik.errors import TooManyOpenFiles
+from vestnik.errors import JournalFailed, TooManyOpenFiles
 from vestnik.journal.directory import Directory, descriptors
-from vestnik.journal.disk import write_all
+from vestnik.journal.disk import Source, write_all
 from vestnik.journal.sealed import seal, unseal
 from vestnik.journal.segments import Header, Place, Segment
 
 SUFFIX: Final = ".index"
 MAGIC: Final = b"VESTNIKI"
-VERSION: Final = 1
+VERSION: Final = 2
 LAYOUT: Final = Struct("<8sII??QQQQQqq")
-PLACE: Final = Struct("<QQq")
+PLACE: Final = Struct("<QQqI")
 
 
 class Index(NamedTuple):
@@ -32,7 +33,8 @@ class Index(NamedTuple):
         one = self.segment
         numbers = (one.first, one.last, one.count, one.size, self.length, one.began, one.latest)
         head = LAYOUT.pack(MAGIC, VERSION, one.mark, one.is_sparse, self.is_durable, *numbers)
-        return seal(head + b"".join(PLACE.pack(*place) for place in one.places))
+        places = zip(one.places, one.checksums, strict=True)
+        return seal(head + b"".join(PLACE.pack(*place, checksum) for place, checksum in places))
 
     def fits(self, header: Header, length: int, last: int) -> bool:
         """Whether it was written for the segment with this header and size, which stands for positions to `last`."""
@@ -59,9 +61,24 @@ def read_index(path: Path) -> Index | None:
     if (magic, version) != (MAGIC, VERSION):
         return None
     first, last, count, size, length, began, latest = numbers
-    places = [Place(*place) for place in PLACE.iter_unpack(data[LAYOUT.size :])]
-    segment = Segment(path, mark, first, last, size, count, began, latest, is_sparse=is_sparse, places=places)
+    segment = Segment(path, mark, first, last, size, count, began, latest, is_sparse=is_sparse)
+    for *place, checksum in PLACE.iter_unpack(data[LAYOUT.size :]):
+        segment.places.append(Place(*place))
+        segment.checksums.append(checksum)
     return Index(segment, length, is_durable)
+
+
+def sum_up(directory: Directory, segment: Segment) -> None:
+    """Read a closed segment, and set its checksums; if the disk refuses, it has none."""
+    ends = [*[place.at for place in segment.places[1:]], segment.size]
+    sums: list[int] = []
+    with suppress(OSError, JournalFailed, TooManyOpenFiles), Source(segment.path, directory) as source:
+        for place, end in zip(segment.places, ends, strict=False):
+            data = source.read(end - place.at, place.at)
+            if len(data) < end - place.at:
+                return
+            sums.append(crc32(data))
+        segment.checksums = sums
 
 
 def write_index(directory: Directory, segment: Segment, *, is_durable: bool) -> bool:
@@ -69,6 +86,10 @@ def write_index(directory: Directory, segment: Segment, *, is_durable: bool) -> 
 
     It is not synced: what a crash leaves of it has a checksum.
     """
+    if len(segment.checksums) < len(segment.places):
+        sum_up(directory, segment)
+    if len(segment.checksums) < len(segment.places):
+        return False
     try:
         data = Index(segment, segment.path.stat().st_size, is_durable).encode()
         file = directory.open(index_of(segment.path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -21,6 +21,7 @@ from vestnik.journal.recovery import recover
 from vestnik.journal.reports import Dropped
 from vestnik.journal.reservation import RANGE, Reservation
 from vestnik.journal.retention import is_full, surplus
+from vestnik.journal.search import Patterns
 from vestnik.journal.segments import Header, Run, Segment, name_of, new_mark
 from vestnik.journal.settings import Settings
 from vestnik.journal.shelf import Shelf
@@ -207,12 +208,13 @@ class Journal:
 
     # reading
 
-    def read(self, after: int = 0, until: int | None = None) -> Cursor:
+    def read(self, after: int = 0, until: int | None = None, patterns: Patterns = ()) -> Cursor:
         """The records behind position `after`, up to `until` or as many as there are when they are read.
 
-        Where `after` is before `first`, the cursor begins with `first` and says what was dropped.
+        Where `after` is before `first`, the cursor begins with `first` and says what was dropped. With `patterns`, it
+        may leave out records in whose bytes none of them matches.
         """
-        return Cursor(self._shelf, self, after, until)
+        return Cursor(self._shelf, self, after, until, patterns)
 
     def recent(self, count: int) -> Cursor:
         """Read the last `count` records, and what is appended after them."""

@@ -109,7 +109,8 @@ class Segment:
     """What is known of a segment: its records take the bytes from `HEADER_SIZE` to `size`.
 
     It stands for the positions `first` to `last`. If it `is_sparse`, it was rewritten, and may lack some.
-    If it `is_short`, records are missing after those that it has.
+    If it `is_short`, records are missing after those that it has. If it has an index, there is a checksum for the bytes
+    from each of its places to the next.
     """
 
     path: Path
@@ -124,6 +125,7 @@ class Segment:
     is_short: bool = False
     is_damaged: bool = False
     places: list[Place] = field(default_factory=list)
+    checksums: list[int] = field(default_factory=list)
 
     @classmethod
     def new(cls, path: Path, header: Header) -> Segment:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 
 from vestnik.journal.directory import Directory
-from vestnik.journal.index import write_index
+from vestnik.journal.index import sum_up, write_index
 from vestnik.journal.segments import Segment
 
 
@@ -44,6 +44,7 @@ class Shelf:
 
     def replace(self, segments: Sequence[Segment], rewritten: Segment) -> bool:
         """Give the place and the name of `segments`, which are neighbours, to a rewritten one; False if one is gone."""
+        sum_up(self.directory, rewritten)
         with self.lock:
             if not set(segments) <= set(self.segments):
                 return False
@@ -55,8 +56,9 @@ class Shelf:
 
     def index(self, segments: Iterable[Segment], *, is_durable: bool) -> None:
         """Write the indexes of closed segments, unless they were dropped or rewritten meanwhile."""
-        with self.lock:
-            for segment in segments:
+        for segment in segments:
+            sum_up(self.directory, segment)
+            with self.lock:
                 if segment in self.segments:
                     write_index(self.directory, segment, is_durable=is_durable)
 

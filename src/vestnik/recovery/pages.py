@@ -13,13 +13,18 @@ from vestnik.wire.origins import Placed, ReadTerms, Slice, Span
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
+from vestnik.wire.sieve import Sieve, sieve_of
 
 PAGE_SIZE: Final = 256 * 1024
 """Bytes of a page, or one event more."""
 FEW: Final = 16
 """Filters that are asked one after another. More are indexed."""
 SCANNED: Final = 20_000
-"""Entries that are read for one page, whatever is wanted of them: nobody keeps a log busy for long."""
+"""Entries that are unpacked for one page, whatever is wanted of them: nobody keeps a log busy for long."""
+PASSED: Final = 64 * 1024 * 1024
+"""Bytes that are passed over for one page, because nothing in them can be wanted."""
+LOOK: Final = 256
+"""Bytes that can be passed over in the time in which a sieve looks at one entry."""
 
 
 class LogEntry(NamedTuple):
@@ -42,6 +47,13 @@ class LogEntry(NamedTuple):
         return cls(event.seq or 0, time, pack(event))
 
 
+class Passed(NamedTuple):
+    """A note between entries: all that may be wanted below offset `upto` has come, out of `size` bytes."""
+
+    upto: int
+    size: int
+
+
 class LogView(Protocol):
     """What can be read of a log."""
 
@@ -59,6 +71,10 @@ class LogView(Protocol):
 
     def entries(self, span: Span) -> Iterator[LogEntry]:
         """Yield what is there, in order."""
+
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
+        """Yield the entries in order, maybe without those that the sieve does not let through, and what was passed."""
+        yield from self.entries(span)
 
     def offset_since(self, time: int) -> int:
         """Return the offset after the last event that was accepted before a time.
@@ -94,7 +110,7 @@ def read_page(view: LogView, terms: ReadTerms, end: int) -> Slice:
     reason = "" if gap is None else view.why(gap)
     if not terms.filters:
         return Slice(first, (), max(at, end), gap, reason)
-    found, upto, size = _wanted(view.entries(Span(at, end)), terms, max(at, end))
+    found, upto, size = _wanted(view, Span(at, max(at, end)), terms)
     offsets = tuple([one.offset for one in found]) if any(one.event.seq != one.offset for one in found) else ()
     times = tuple([one.accepted for one in found])
     return Slice(first, tuple([one.event for one in found]), upto, gap, reason, times, size, offsets)
@@ -118,29 +134,43 @@ def _picked(view: LogView, filters: tuple[Filter, ...], replay: Replay, end: int
 
     For the last events the log is read backwards, in spans that grow.
     """
-    last, span = replay.last, Span(view.start, end)
+    last, span, sieve = replay.last, Span(view.start, end), sieve_of(filters)
     if last is not None and replay.latest_by is None:
         span = Span(max(view.start, end - 2 * last), end)
     while True:
         selection = Selection(filters, replay)
-        for entry in view.entries(span):
-            selection.take(entry.event, entry.time)
+        for entry in view.search(span, sieve):
+            if isinstance(entry, LogEntry) and (sieve is None or sieve.lets_through(entry.packed)):
+                selection.take(entry.event, entry.time)
         if span.first <= view.start or (last is not None and selection.count >= last):
             return selection, span
         span = Span(max(view.start, end - 4 * (end - span.first)), end)
 
 
-def _wanted(entries: Iterable[LogEntry], terms: ReadTerms, end: int) -> tuple[list[Placed], int, int]:
+def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], int, int]:
     """Return the events of a page with their offsets, the offset at which the next page starts, and their size."""
-    is_wanted, found, size = any_of(terms.filters), list[Placed](), 0
-    for number, entry in enumerate(entries):
-        if number == SCANNED or len(found) == terms.limit or (found and size + len(entry.packed) > PAGE_SIZE):
+    is_wanted, sieve = any_of(terms.filters), sieve_of(terms.filters)
+    found: list[Placed] = []
+    size = unpacked = passed = 0
+    for entry in view.search(span, sieve):
+        if isinstance(entry, Passed):
+            passed += entry.size
+            if passed >= PASSED:
+                return found, entry.upto, size
+            continue
+        if unpacked == SCANNED or len(found) == terms.limit or (found and size + len(entry.packed) > PAGE_SIZE):
             return found, entry.offset, size
+        if sieve is not None and entry.unpacked is None and not sieve.lets_through(entry.packed):
+            passed += len(entry.packed) + LOOK
+            if passed >= PASSED:
+                return found, entry.offset + 1, size
+            continue
         event = entry.event
+        unpacked += 1
         if is_wanted(event):
             found.append(Placed(entry.offset, entry.time, event))
             size += len(entry.packed)
-    return found, end, size
+    return found, span.end, size
 
 
 def any_of(filters: Sequence[Filter]) -> Callable[[Event], bool]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vestnik.journal import Journal, Lost
-from vestnik.recovery.pages import LogEntry, LogView, read_page
+from vestnik.journal import Journal, Lost, Record
+from vestnik.recovery.pages import LogEntry, LogView, Passed, read_page
 from vestnik.wire.origins import ReadTerms, Slice, Span
 from vestnik.wire.packing import TAKEN, UNREADABLE, has_seq, split_taken
+from vestnik.wire.sieve import Sieve
 
 
 class HoleFound(Exception):
@@ -34,23 +35,34 @@ class JournalView(LogView):
         return sorted([Span(lost.first, lost.last + 1) for lost in self._lost])
 
     def entries(self, span: Span) -> Iterator[LogEntry]:
-        cursor = self._journal.read(max(0, span.first - 1), span.end - 1)
-        for record in cursor:
-            self._journal.check_reading()
-            self._look(cursor.lost, span)
-            if record.kind == TAKEN:
-                try:
-                    _, packed = split_taken(record.payload)
-                    if not has_seq(packed):
-                        continue
-                except UNREADABLE as error:
-                    lost = Lost(record.position, record.position, f"it holds no event: {error}")
-                    self._look([lost], span)
-                    continue
-                yield LogEntry(record.position, record.time, bytes(packed))
-        self._look(cursor.lost, span)
+        return (one for one in self.search(span, None) if isinstance(one, LogEntry))
 
-    def _look(self, found: list[Lost], span: Span) -> None:
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
+        patterns = () if sieve is None else sieve.patterns
+        cursor = self._journal.read(max(0, span.first - 1), span.end - 1, patterns)
+        for step in cursor.steps():
+            self._journal.check_reading()
+            self._look(cursor.lost)
+            for record in step.records:
+                packed = self._event_in(record)
+                if packed is not None:
+                    yield LogEntry(record.position, record.time, packed)
+            if sieve is not None:
+                yield Passed(min(step.last + 1, span.end), step.size)
+        self._look(cursor.lost)
+
+    def _event_in(self, record: Record) -> bytes | None:
+        """Return the packed event of a record; None if the record has no event, or one that waits for its time."""
+        if record.kind != TAKEN:
+            return None
+        try:
+            _, packed = split_taken(record.payload)
+            return bytes(packed) if has_seq(packed) else None
+        except UNREADABLE as error:
+            self._look([Lost(record.position, record.position, f"it holds no event: {error}")])
+            return None
+
+    def _look(self, found: list[Lost]) -> None:
         """Raise HoleFound if something is missing that was not known."""
         new = [lost for lost in found if lost.last >= self._journal.first and not self._is_known(lost)]
         if new:
