@@ -9,8 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vestnik.cli import main
+from vestnik.cli.settings import plain
 from vestnik.client.connect import connect
 from vestnik.journal.folders import put_name
+from vestnik.recovery.limits import RecoveryLimits
+from vestnik.server.limits import Limits
+from vestnik.server.settings import Settings
 
 
 def show(*options: str, **environment: str) -> Result:
@@ -92,6 +96,14 @@ def test_people_read_a_table() -> None:
         ("listen = '127.0.0.1:80'\nhttp = '127.0.0.1:80'", "its gateway needs a port of its own"),
         ("x = = 1", "is no TOML"),
         ("sweep = 100", "is 60 seconds; it has an end, and is longer than sweep, which is 100"),
+        (
+            "repeat_window = 0",
+            "repeat_window: is from 1 to 1,000,000 events, not 0; a million of them take",
+        ),
+        ("repeat_window = 9999999", "repeat_window: is from 1 to 1,000,000 events, not 9,999,999"),
+        ("repeat_window_age = 0", "repeat_window_age: is longer than 0 seconds, and has an end, not 0"),
+        ("repeat_window_age = inf", "repeat_window_age: is longer than 0 seconds, and has an end, not inf"),
+        ("[limits]\nstalled = 0", "limits.stalled: is a number from 1 on, not 0"),
         ("routing = 'magic'", "no routing strategy called 'magic'"),
     ],
 )
@@ -99,6 +111,15 @@ def test_a_file_that_means_nothing(tmp_path: Path, text: str, said: str) -> None
     (tmp_path / "b.toml").write_text(text)
     result = show("--config", str(tmp_path / "b.toml"))
     assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+
+
+def test_the_windows_of_a_broker_are_settings() -> None:
+    flags = ("--repeat-window", "500", "--repeat-window-age", "60", "--limits", "stalled=9")
+    settings = found(*flags, VESTNIK_REPEAT_WINDOW="7")
+    assert settings["repeat_window"] == (500, "flag") and settings["repeat_window_age"] == (60.0, "flag")
+    assert dict(settings)["limits"][0] == plain(Limits(stalled=9))
+    made = Settings(name="b", repeat_window=500, repeat_window_age=60.0, limits=Limits(stalled=9))
+    assert made.recovery_limits == RecoveryLimits(500, 60.0, 9)
 
 
 def test_other_values_that_mean_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from gateway.webs import Reader, World, measured, quote, stream, until, world
 from vestnik import Event
-from vestnik.broker import core
 from vestnik.gateway import streams
 
 
@@ -232,10 +231,11 @@ async def test_who_reads_nothing_costs_a_bounded_amount_and_gets_everything_late
         assert await _until_last(reader) == ([*range(9_000), -1], 0)
 
 
-async def test_what_a_full_log_in_memory_dropped_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "STALLED", 0.0)  # publishers do not wait for who reads nothing
+async def test_what_a_full_log_in_memory_dropped_is_a_gap() -> None:
     async with world() as here, stream(here.http, "EXISTS n", queue="10") as reader:
-        here.broker.host.core.recovery.tail.room = 1024 * 1024
+        recovery = here.broker.host.core.recovery
+        recovery.limits = recovery.limits._replace(stalled=0.0)  # publishers do not wait for who reads nothing
+        recovery.tail.room = 1024 * 1024
         for first in range(0, 9_000, 500):
             await here.bus.publish_many(_large(first, first + 500))
         await here.bus.publish(quote(1).replace(data={"n": -1}))

@@ -23,7 +23,7 @@ def found(journal: Journal, *patterns: re.Pattern[bytes], after: int = 0, until:
 
 
 def of_closed(journal: Journal, positions: list[int]) -> list[int]:
-    """Those in segments that are searched: the one that grows is read."""
+    """Return those in segments that are searched: the one that grows is read."""
     return [position for position in positions if position < first_growing(journal)]
 
 

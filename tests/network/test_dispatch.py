@@ -23,6 +23,7 @@ from vestnik.server import credit, dispatch, preparing
 from vestnik.server.backlog import OWN, Backlog, events_of
 from vestnik.server.credit import Credit
 from vestnik.server.dispatch import Dispatch
+from vestnik.server.limits import Limits
 from vestnik.server.parts import Batches
 from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
@@ -268,11 +269,10 @@ async def test_a_slow_reader_of_a_log_in_memory_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, where: str, weight: int
 ) -> None:
     """Publishers wait for it; one that is slow itself is heard meanwhile, or it could not say what it has taken."""
-    monkeypatch.setattr("vestnik.broker.core.STALLED", 3600.0)
     monkeypatch.setattr(preparing, "WEIGHT", weight)
     async with (
         asyncio.timeout(PATIENCE),
-        broker("b1") as b1,
+        broker("b1", limits=Limits(stalled=3600)) as b1,
         broker("b2", join=(b1,)) as b2,
         client(b1, "p") as p,
         client(b2 if where == "far" else b1) as other,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from broker.worlds import ACME, CHEAP, World, ids, quote
 from vestnik.broker.effects import LinkDown, LinkUp
 from vestnik.model.events import Event
-from vestnik.recovery import reader, repeats
+from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.repeats import Repeats
 from vestnik.wire.messages import Position, Subscribe, Took
 from vestnik.wire.origins import Origin
@@ -30,13 +28,48 @@ def event(id: str, offset: int) -> Event:
     return Event("t", source="s", id=id).stamped("x", offset)
 
 
-def test_at_least_the_last_events_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "REPEAT_WINDOW", 10)
-    known = Repeats()
+def test_at_least_the_last_events_are_known() -> None:
+    known = Repeats(10)
     for number in range(100):
         known.add(X, [event(str(number), number)])
         assert all(known.first(("s", str(one))) for one in range(max(0, number - 9), number + 1))
     assert known.first(("s", "50")) is None
+
+
+def test_what_came_within_its_age_is_known_and_what_is_twice_as_old_is_not() -> None:
+    known = Repeats(age=10.0)
+    for second in range(100):
+        known.tell(1_000.0 + second)
+        known.add(X, [event(str(second), second)])
+        assert all(known.first(("s", str(one))) for one in range(max(0, second - 9), second + 1))
+        assert not any(known.first(("s", str(one))) for one in range(second - 20))
+    known.tell(5_000.0)
+    known.add(X, [event("late", 500)])
+    assert known.first(("s", "99")) is None
+
+
+def test_a_clock_that_is_set_makes_nothing_older() -> None:
+    known = Repeats(age=10.0)
+    known.tell(1_000.0)
+    known.add(X, [event("1", 1)])
+    until = known.until()
+    known.shift(5_000.0)
+    known.tell(6_001.0)
+    known.add(X, [event("2", 2)])
+    assert known.first(("s", "1")) and not known.is_over(until)
+    known.tell(6_011.0)
+    assert known.is_over(until)
+
+
+def test_a_broker_recognises_a_repeat_as_long_as_it_is_told_to() -> None:
+    for seconds, expected in ((9.0, []), (25.0, ["1"])):
+        world = World(limits=RecoveryLimits(repeat_window_age=10.0))
+        x, y = world.meet("x"), world.meet("y", via="v")
+        world.tell("c", Subscribe("s", ACME, afresh=7))
+        assert ids(x.publish(quote(5, "1"))) == ["1"]
+        world.now += seconds
+        assert ids(x.publish(quote(5, "2"))) == ["2"]
+        assert ids(y.publish(quote(5, "1"))) == expected
 
 
 def took(world: World, number: int, name: str = "s") -> list[str]:
@@ -100,11 +133,9 @@ def test_what_was_replayed_does_not_come_again_of_another_log() -> None:
     assert ids(y.publish(quote(2, "2"))) == []
 
 
-def test_it_is_remembered_from_when_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_remembered_from_when_it_was_given() -> None:
     """However long before its reader had begun."""
-    for module in (repeats, reader):
-        monkeypatch.setattr(module, "REPEAT_WINDOW", 5)
-    world = World()
+    world = World(limits=RecoveryLimits(repeat_window=5))
     x, y = world.meet("x"), world.meet("y", via="v")
     world.tell("c", Subscribe("s", CHEAP, window=1, afresh=7))
     for number in range(1, 21):

@@ -41,6 +41,7 @@ from vestnik.broker.stored import StoredEvent
 from vestnik.model.events import Event
 from vestnik.model.reserved import asks
 from vestnik.model.times import FOREVER
+from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.recovery import Recovery
 from vestnik.recovery.tail import Tail
 from vestnik.routing.router import Router
@@ -87,8 +88,6 @@ RING: Final = 64 * 1024 * 1024
 """Bytes of events that a broker without a data folder keeps."""
 TAIL: Final = 8 * 1024 * 1024
 """Bytes of events that a broker with one keeps in memory."""
-STALLED: Final = 5.0
-"""Seconds without progress after which a reader is not waited for."""
 
 
 class OwnLog(NamedTuple):
@@ -123,13 +122,16 @@ class BrokerCore:
         log: OwnLog = OwnLog(),  # noqa: B008  # a frozen value
         announces: bool = False,
         skew: float = SKEW,
+        limits: RecoveryLimits = RecoveryLimits(),  # noqa: B008  # a frozen value
     ) -> None:
         self.name = name
         self.router = router
         self.clients: dict[NodeId, Client] = {}
         own = Origin(name, log.id)
         tail = Tail(log.room, log.next, is_whole=log.is_whole, latest=log.latest, is_history=log.is_history)
-        self.recovery = recovery = Recovery(own, tail, lambda event: self._outlet.matching(event), router.wanted_by)
+        self.recovery = recovery = Recovery(
+            own, tail, lambda event: self._outlet.matching(event), router.wanted_by, limits
+        )
         self.topology = recovery.topology
         if log.is_history:
             self.topology.histories.add(own)
@@ -204,7 +206,7 @@ class BrokerCore:
 
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait, because a reader would lose events otherwise."""
-        return self.recovery.is_pressed(now, STALLED)
+        return self.recovery.is_pressed(now)
 
     def lags(self, client: NodeId) -> bool:
         """Return whether a subscription of a client reads a log by itself: it goes on when the client has taken."""

@@ -40,6 +40,15 @@ OPTIONS = (
     click.option("--lease", type=float, metavar="SECONDS", help="How long what is not renewed lasts.  [default: 60]"),
     click.option("--sweep", type=float, metavar="SECONDS", help="How often to look for that.  [default: 5]"),
     click.option("--heartbeat", type=float, metavar="SECONDS", help="How often others must be heard.  [default: 15]"),
+    click.option(
+        "--repeat-window",
+        type=int,
+        metavar="EVENTS",
+        help="Recognise repeats at other brokers among so many.  [default: 100,000]",
+    ),
+    click.option(
+        "--repeat-window-age", type=float, metavar="SECONDS", help="Recognise them for so long.  [default: 600]"
+    ),
     click.option("--trace", type=FILE, help="Write what happens here, for vestnik check."),
     click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),
     click.option("--origin", multiple=True, metavar="URL", help="A site whose pages may use --http; may be repeated."),

@@ -64,7 +64,7 @@ def find(data: bytes, mark: int, patterns: Patterns) -> list[Record] | None:
 
 
 def _around(data: bytes, mark: bytes, place: int) -> tuple[Record, int] | None:
-    """Return the record around a byte, and where it ends. What looks like its beginning may be in its payload."""
+    """Return the record around a byte, and where it ends. Its payload may have the mark, too."""
     at = data.rfind(mark, 0, place + MARK.size)
     while at >= 0:
         if at + LEAST <= len(data):

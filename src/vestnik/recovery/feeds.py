@@ -17,6 +17,7 @@ from vestnik.model.times import MICROS
 from vestnik.model.work import together
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving, Run
+from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reading import Reading
 from vestnik.recovery.reads import PageRequest, Requests
@@ -64,9 +65,10 @@ class Feeds:
         tail: Tail,
         matching: Callable[[Event], Iterable[ReaderKey]],
         unmet: Callable[[], list[str]] = list,
+        limits: RecoveryLimits = RecoveryLimits(),  # noqa: B008  # a frozen value
     ) -> None:
         self._own = own
-        repeats = Repeats()
+        repeats = Repeats(limits.repeat_window, limits.repeat_window_age)
         self.roster = Roster(own, repeats)
         self.giving = Giving(own, tail, repeats, self.roster.cursor_of)
         self.requests = Requests(lambda: self.giving.now)

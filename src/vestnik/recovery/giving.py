@@ -53,6 +53,7 @@ class Giving:
     def begin_turn(self, now: float) -> None:
         """Begin to handle what has happened at a time."""
         self.now, self.left = now, STEPS
+        self.repeats.tell(now)
 
     @property
     def has_some(self) -> bool:
@@ -112,7 +113,7 @@ class Giving:
             if reader.room <= 0:
                 return place
             if twin is not None or reader.is_young:
-                reader.remember((event.source, event.id), self.repeats.serial)
+                reader.remember((event.source, event.id), self.repeats)
             self._give(reader, flight)
         return len(flights)
 
@@ -199,14 +200,14 @@ class Giving:
             self.announce(reader, event, size, is_past=is_replayed)
             return True
         if first is None or twin is not None or reader.is_young or first.serial <= reader.began:
-            reader.remember(pair, self.repeats.serial)  # its cursor will not tell that it has this event
+            reader.remember(pair, self.repeats)  # its cursor will not tell that it has this event
         self._give(reader, flight)
         return True
 
     def _has(self, reader: Reader, event: Event, twin: Twin | None) -> bool:
         """Return whether a reader was given the same event of another log."""
         if reader.remembered is not None:
-            if not reader.is_young and self.repeats.serial > reader.forgets:
+            if not reader.is_young and self.repeats.is_over(reader.forgets):
                 reader.remembered = None
             elif (event.source, event.id) in reader.remembered:
                 return True

@@ -16,7 +16,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import Recent
 from vestnik.recovery.fingerprints import Fingerprints
-from vestnik.recovery.repeats import REPEAT_WINDOW, Twin
+from vestnik.recovery.repeats import Repeats, Twin, Until
 from vestnik.wire.messages import Gap, NodeId
 from vestnik.wire.origins import ENDLESS, Origin, Placed
 
@@ -87,7 +87,7 @@ class Reader:
         # Filters, from one serial number to another, and how far the reader had come then in logs in which it lagged.
         self._had: deque[tuple[int, int, Filter, Mapping[Origin, int]]] = deque(maxlen=EARLIER)
         self._gaps: deque[Gap] = deque(maxlen=EARLIER)  # what it was told instead of events
-        self.forgets = 0  # the serial number from which on it needs not remember what it was given
+        self.forgets = Until(0, 0.0)  # how long it has to remember what it was given
         self.remembered: Fingerprints | None = None
         self.announced: Recent[str, bool] = Recent(ANNOUNCED)  # ids of events of brokers
         self._size = 0
@@ -111,13 +111,13 @@ class Reader:
             return 0
         return self.window - len(self.in_flight)
 
-    def come_to_present(self, serial: int) -> None:
-        """Note that the reader has come to the present in all logs, after the event with this serial number."""
+    def come_to_present(self, repeats: Repeats) -> None:
+        """Note that the reader has come to the present in all logs, after the last event that came."""
         self.from_past = False
         self.earlier.clear()
         if self.is_young:
-            self.is_young, self.began = False, serial
-            self.forgets = serial + REPEAT_WINDOW
+            self.is_young, self.began = False, repeats.serial
+            self.forgets = repeats.until()
 
     def note_had(self, serial: int, lagging: Mapping[Origin, int]) -> None:
         """Note that the reader was given what came until now, but in `lagging` logs only up to these cursors.
@@ -140,10 +140,10 @@ class Reader:
         log = str(twin.origin) if self._gaps else ""
         return any(gap.log == log and gap.first <= twin.offset < gap.end for gap in self._gaps)
 
-    def remember(self, pair: Pair, serial: int) -> None:
-        """Remember an event that is given, because it may come again of another log; `serial` is the last number."""
-        self.remembered = self.remembered or Fingerprints(REPEAT_WINDOW)
-        self.forgets = serial + REPEAT_WINDOW
+    def remember(self, pair: Pair, repeats: Repeats) -> None:
+        """Remember an event that is given, because it may come again of another log."""
+        self.remembered = self.remembered or Fingerprints(repeats.window)
+        self.forgets = repeats.until()
         self.remembered.add(pair)
 
     def give(self, flight: Flight) -> int:

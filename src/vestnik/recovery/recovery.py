@@ -17,6 +17,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import MICROS
 from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.meeting import Meeting
 from vestnik.recovery.pages import parts_of
 from vestnik.recovery.reader import Reader, ReaderKey
@@ -71,11 +72,13 @@ class Recovery:
         tail: Tail,
         matching: Callable[[Event], Iterable[ReaderKey]],
         wanted_by: Callable[[NodeId], tuple[Filter, ...]],
+        limits: RecoveryLimits = RecoveryLimits(),  # noqa: B008  # a frozen value
     ) -> None:
         self.tail = tail
+        self.limits = limits
         self.topology = Topology(own)
         self.meeting = Meeting()
-        self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing)
+        self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing, limits)
         self._own = own
         self._wanted_by = wanted_by
         self._frontiers: dict[Origin, int] = {}  # of others
@@ -241,13 +244,13 @@ class Recovery:
         else:
             self._lagging.pop(feed, None)
 
-    def is_pressed(self, now: float, stalled: float) -> bool:
+    def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
 
         One that has read nothing for `stalled` seconds is not waited for.
         """
         if self._lagging:
-            self._lagging = {feed: at for feed, at in self._lagging.items() if now - at < stalled}
+            self._lagging = {feed: at for feed, at in self._lagging.items() if now - at < self.limits.stalled}
         return bool(self._lagging) and self.tail.is_whole
 
     def _answers(self, asked: FetchPage, page: Slice) -> list[Act]:
@@ -316,6 +319,7 @@ class Recovery:
         """Move all times, as the clock was."""
         self.feeds.requests.shift(by)
         self.meeting.shift(by)
+        self.feeds.giving.repeats.shift(by)
         self._lagging = {feed: at + by for feed, at in self._lagging.items()}
 
     def _read(self, read: PageRequest) -> list[Act]:

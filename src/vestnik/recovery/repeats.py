@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
+from vestnik.recovery.limits import REPEAT_WINDOW, REPEAT_WINDOW_AGE
 from vestnik.wire.origins import Origin
-
-REPEAT_WINDOW: Final = 100_000
-"""Events among which a repeat at another broker is recognised, at least."""
 
 
 class Twin(NamedTuple):
@@ -25,6 +23,13 @@ class Twin(NamedTuple):
     origin: Origin
     offset: int
     serial: int
+
+
+class Until(NamedTuple):
+    """The end of what is remembered now: after the event with a serial number, or at a time."""
+
+    serial: int
+    time: float
 
 
 class Lately:
@@ -57,10 +62,18 @@ class Lately:
 
 
 class Repeats:
-    """The events that came to one broker lately. `serial` is the number of the last."""
+    """The events that came to one broker lately: at least the last `window` of those that came in `age` seconds.
 
-    def __init__(self) -> None:
+    `serial` is the number of the last. Time passes by `tell`.
+    """
+
+    def __init__(self, window: int = REPEAT_WINDOW, age: float = REPEAT_WINDOW_AGE) -> None:
+        self.window = window
         self.serial = 0
+        self._age = age
+        self._now = 0.0  # by a clock that nobody sets
+        self._set_by = 0.0  # how far the clock was set
+        self._began = 0.0  # when the younger events began
         self._young = Lately(1)
         self._old = Lately(1)
 
@@ -80,14 +93,37 @@ class Repeats:
 
     def _add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
         """Remember the first of these events, and those after it that did not come lately either; return how many."""
-        if len(self._young.places) >= REPEAT_WINDOW:
-            self._old, self._young = self._young, Lately(self.serial + 1)
-        room, old = REPEAT_WINDOW - len(self._young.places), self._old.places
+        if len(self._young.places) >= self.window or self._now - self._began >= self._age:
+            self._forget()
+        room, old = self.window - len(self._young.places), self._old.places
         known = (place for place, event in enumerate(events) if hash((event.source, event.id)) in old)
         most = min(room, next(known, room)) if old else room
         fresh = self._young.add_fresh(origin, events[:most])
         self.serial += fresh
         return fresh
+
+    def _forget(self) -> None:
+        """Let the younger events be the older ones, unless they are too old for that."""
+        is_old = self._now - self._began >= 2 * self._age
+        self._old = Lately(self.serial + 1) if is_old else self._young
+        self._young = Lately(self.serial + 1)
+        self._began = self._now
+
+    def tell(self, now: float) -> None:
+        """Note what time it is."""
+        self._now = now - self._set_by
+
+    def shift(self, by: float) -> None:
+        """Move all times, as the clock was."""
+        self._set_by += by
+
+    def until(self) -> Until:
+        """Return how long what comes now has to be remembered."""
+        return Until(self.serial + self.window, self._now + self._age)
+
+    def is_over(self, until: Until) -> bool:
+        """Return whether something needs to be remembered no longer."""
+        return self.serial > until.serial or self._now > until.time
 
     def _get(self, key: int) -> Twin | None:
         return self._young.get(key) or self._old.get(key)

@@ -136,7 +136,7 @@ class Roster:
         """Let a reader use the shared feed of an origin. With its last own feed it comes to the present."""
         self._drop(key, origin)
         if not self.own(key) and key in self.readers:
-            self.readers[key].come_to_present(self._repeats.serial)
+            self.readers[key].come_to_present(self._repeats)
 
     def _drop(self, key: ReaderKey, origin: Origin) -> None:
         _remove(self._by_origin, origin, key)

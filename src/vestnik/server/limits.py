@@ -12,6 +12,7 @@ from vestnik.broker.clients import MOST_KEPT
 from vestnik.errors import InvalidSetting
 from vestnik.model.nearest import meant
 from vestnik.model.parser import OUTSIDE
+from vestnik.recovery.limits import STALLED
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.pages import LARGEST_SAID
 
@@ -26,6 +27,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     flight to each subscription. A replay may pick `replay` events, the last or the latest by a key. A client may wait
     for `fetches` of past events at a time. It may publish `publish_rate` events a second, any number unless
     that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
+    While a reader lags by more than half of the log in memory, publishers wait, but not for one that has read nothing
+    for `stalled` seconds.
 
     The gateway holds at most `http_connections`, and at most half as many as the process may have file descriptors. A
     client of it has `http_header_seconds` to send the head of a request, or to say Hello over a WebSocket.
@@ -45,6 +48,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fetches: int = 16
     publish_rate: int | None = None
     publish_burst: int | None = None
+    stalled: int = int(STALLED)
     http_connections: int = 10_000
     http_header_seconds: int = 10
 

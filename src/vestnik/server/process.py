@@ -104,7 +104,15 @@ class Broker:
             self._trace = TraceFile(settings.trace, settings.name)
             stored = self._trace.complete(stored)
         announces = self._history is None
-        core = BrokerCore(settings.name, router, settings.sweep, stored, store.log, announces=announces)
+        core = BrokerCore(
+            settings.name,
+            router,
+            settings.sweep,
+            stored,
+            store.log,
+            announces=announces,
+            limits=settings.recovery_limits,
+        )
         memory.look_at(core.recovery.tail)
         for lost in self._journal.unread if self._journal is not None else ():
             fields = {"folder": settings.data, "first": lost.first, "last": lost.last, "reason": lost.reason}

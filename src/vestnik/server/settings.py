@@ -11,6 +11,7 @@ from vestnik.errors import FilterError, InvalidSetting
 from vestnik.journal import Settings as Retention
 from vestnik.journal.settings import GIB, MIB
 from vestnik.model.times import MICROS
+from vestnik.recovery.limits import REPEAT_WINDOW, REPEAT_WINDOW_AGE, RecoveryLimits
 from vestnik.routing.registry import HIERARCHICAL, make_strategy
 from vestnik.server.limits import Limits
 from vestnik.server.names import unfit_name
@@ -24,6 +25,8 @@ HEARTBEAT: Final = 15.0
 """Seconds in which everybody has to be heard from, unless told otherwise."""
 LONGEST_HEARTBEAT: Final = 20.0
 """Seconds. A client takes a broker for dead that says nothing for twice that time."""
+LARGEST_REPEAT_WINDOW: Final = 1_000_000
+"""Events. Each takes up to 800 bytes of memory."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -33,7 +36,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. A client or neighbour that is silent for two
-    times `heartbeat` seconds is taken for dead, before its entries end. What its clients publish it stores in the
+    times `heartbeat` seconds is taken for dead, before its entries end. A repeat of an event at another broker is
+    recognised among the last `repeat_window` events, and for `repeat_window_age` seconds. What its clients publish it
+    stores in the
     folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds,
     and in time only the latest by the value of the path `retain_latest_by`; what happens it writes to the file `trace`.
 
@@ -59,6 +64,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     lease: float = 60.0
     sweep: float = 5.0
     heartbeat: float = HEARTBEAT
+    repeat_window: int = REPEAT_WINDOW
+    repeat_window_age: float = REPEAT_WINDOW_AGE
     trace: Path | None = None
     http: Address | None = None
     origin: tuple[str, ...] = ()
@@ -99,9 +106,20 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not 0 < self.heartbeat <= LONGEST_HEARTBEAT:
             reason = f"is from more than 0 to {LONGEST_HEARTBEAT:g} seconds, not {self.heartbeat:g}"
             raise InvalidSetting("heartbeat", reason)
+        if not 1 <= self.repeat_window <= LARGEST_REPEAT_WINDOW:
+            reason = f"is from 1 to {LARGEST_REPEAT_WINDOW:,} events, not {self.repeat_window:,}"
+            raise InvalidSetting("repeat_window", f"{reason}; a million of them take up to 800 MB of memory")
+        if not 0 < self.repeat_window_age < float("inf"):
+            reason = f"is longer than 0 seconds, and has an end, not {self.repeat_window_age:g}"
+            raise InvalidSetting("repeat_window_age", f"{reason}; repeat_window bounds it by a number of events")
         if self.lease < 2 * self.heartbeat:
             reason = f"is at least 2 heartbeats, which are {2 * self.heartbeat:g} seconds, not {self.lease:g}"
             raise InvalidSetting("lease", f"{reason}; set heartbeat to {self.lease / 3:g} or less, or a longer lease")
+
+    @property
+    def recovery_limits(self) -> RecoveryLimits:
+        """The bounds of what the core remembers, and of how long it waits for readers."""
+        return RecoveryLimits(self.repeat_window, self.repeat_window_age, self.limits.stalled)
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""

@@ -22,7 +22,7 @@ ANY_MAP: Final = rb"[\x80-\x8f\xde\xdf]"
 NULL, FALSE, TRUE = rb"\xc0", rb"\xc2", rb"\xc3"
 
 MOST_INTERVALS: Final = 32
-"""Intervals of numbers that are told apart. Of more than these, everything from the lowest to the highest is."""
+"""Intervals of numbers that are told apart. More of them are taken for one, from the lowest to the highest."""
 UNSIGNED: Final = ((rb"\xcc", 1), (rb"\xcd", 2), (rb"\xce", 4), (rb"\xcf", 8))
 SIGNED: Final = ((rb"\xd0", 1), (rb"\xd1", 2), (rb"\xd2", 4), (rb"\xd3", 8))
 SHORT_FLOAT: Final = rb"\xca.{4}"

@@ -103,7 +103,7 @@ def _choices(path: Path, values: ValueSet) -> list[list[Clue]]:
 
 
 def _words(values: ValueSet) -> list[Clue] | None:
-    """Return the words with which strings begin that have no name before them; None if there are none."""
+    """Return the words with which strings begin that have no name before them; None if some begin with anything."""
     if values != ValueSet(strings=values.strings) or values.strings.automaton is not None:
         return None
     if values.strings.points is not None:
