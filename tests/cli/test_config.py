@@ -103,6 +103,7 @@ def test_people_read_a_table() -> None:
         ("repeat_window = 9999999", "repeat_window: is from 1 to 1,000,000 events, not 9,999,999"),
         ("repeat_window_age = 0", "repeat_window_age: is longer than 0 seconds, and has an end, not 0"),
         ("repeat_window_age = inf", "repeat_window_age: is longer than 0 seconds, and has an end, not inf"),
+        ("[limits]\nin_flight = 5", "limits.in_flight: is at least 1,048,576 bytes, which one subscription may have"),
         ("[limits]\nstalled = 0", "limits.stalled: is a number from 1 on, not 0"),
         ("routing = 'magic'", "no routing strategy called 'magic'"),
     ],
@@ -118,8 +119,8 @@ def test_the_windows_of_a_broker_are_settings() -> None:
     settings = found(*flags, VESTNIK_REPEAT_WINDOW="7")
     assert settings["repeat_window"] == (500, "flag") and settings["repeat_window_age"] == (60.0, "flag")
     assert dict(settings)["limits"][0] == plain(Limits(stalled=9))
-    made = Settings(name="b", repeat_window=500, repeat_window_age=60.0, limits=Limits(stalled=9))
-    assert made.recovery_limits == RecoveryLimits(500, 60.0, 9)
+    made = Settings(name="b", repeat_window=500, repeat_window_age=60.0, limits=Limits(stalled=9, in_flight=5 << 20))
+    assert made.recovery_limits == RecoveryLimits(500, 60.0, 9, 5 << 20)
 
 
 def test_other_values_that_mean_nothing(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.reserved import others
 from vestnik.model.times import MICROS
 from vestnik.model.work import together
+from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.limits import RecoveryLimits
@@ -69,7 +70,7 @@ class Feeds:
     ) -> None:
         self._own = own
         repeats = Repeats(limits.repeat_window, limits.repeat_window_age)
-        self.roster = Roster(own, repeats)
+        self.roster = Roster(own, repeats, Allowance(limits.in_flight))
         self.giving = Giving(own, tail, repeats, self.roster.cursor_of)
         self.requests = Requests(lambda: self.giving.now)
         self.replaying = Replaying(self.roster, self.giving, self.requests, unmet)

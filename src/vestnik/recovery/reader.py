@@ -15,13 +15,12 @@ from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.streams import Recent
+from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.fingerprints import Fingerprints
+from vestnik.recovery.limits import IN_FLIGHT
 from vestnik.recovery.repeats import Repeats, Twin, Until
 from vestnik.wire.messages import Gap, NodeId
 from vestnik.wire.origins import ENDLESS, Origin, Placed
-
-WINDOW_SIZE: Final = 1024 * 1024
-"""Bytes in flight to a subscription, or one event more."""
 
 EARLIER: Final = 8
 """Filters that a reader had before, and gaps that it was told, by which it knows what it was given."""
@@ -90,7 +89,18 @@ class Reader:
         self.forgets = Until(0, 0.0)  # how long it has to remember what it was given
         self.remembered: Fingerprints | None = None
         self.announced: Recent[str, bool] = Recent(ANNOUNCED)  # ids of events of brokers
+        self._allowance = Allowance(IN_FLIGHT)
         self._size = 0
+
+    def join(self, allowance: Allowance) -> None:
+        """Share what may be in flight with the other readers of a broker."""
+        self._allowance = allowance
+        allowance.join(self._size)
+
+    def leave(self) -> None:
+        """Count no longer among the readers of the broker."""
+        self._allowance.leave(self._size)
+        self._allowance = Allowance(IN_FLIGHT)
 
     @property
     def client(self) -> NodeId:
@@ -107,7 +117,7 @@ class Reader:
     @property
     def room(self) -> int:
         """How many notifications can be given now."""
-        if not self.takes or self._size >= WINDOW_SIZE:
+        if not self.takes or self._size >= self._allowance.window:
             return 0
         return self.window - len(self.in_flight)
 
@@ -150,13 +160,14 @@ class Reader:
         """Let something be in flight; return its number."""
         self.in_flight.append(flight)
         self._size += flight.size
+        self._allowance.change(flight.size)
         self.number = number = self.number + 1
         return number
 
     def give_run(self, flights: Sequence[Flight], size: int) -> int:
         """Let as much be in flight as there is room for; return how much. The `size` is that of all together."""
         room = self.room
-        if room < len(flights) or self._size + size >= WINDOW_SIZE:
+        if room < len(flights) or self._size + size >= self._allowance.window:
             for count, flight in enumerate(flights):
                 if self.room <= 0:
                     return count
@@ -164,6 +175,7 @@ class Reader:
             return len(flights)
         self.in_flight.extend(flights)
         self._size += size
+        self._allowance.change(size)
         self.number += len(flights)
         return len(flights)
 
@@ -183,8 +195,11 @@ class Reader:
     def take(self, number: int) -> None:
         """Note that the client has taken everything up to a number."""
         self.taken = max(self.taken, min(number, self.number))
-        for _ in range(min(len(self.in_flight), number + 1 - self.first_in_flight)):
-            self._size -= self.in_flight.popleft().size
+        in_flight, size = self.in_flight, self._size
+        for _ in range(min(len(in_flight), number + 1 - self.first_in_flight)):
+            size -= in_flight.popleft().size
+        self._allowance.change(size - self._size)
+        self._size = size
 
     def after(self, number: int) -> Iterator[tuple[int, Flight]]:
         """Yield what is in flight after a number."""

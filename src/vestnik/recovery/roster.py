@@ -7,6 +7,7 @@ from itertools import count, islice
 from typing import Final, TypeVar
 
 from vestnik.model.filters import Filter
+from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats
@@ -27,7 +28,7 @@ class Roster:
     read and nobody shares a feed of. `repeats` numbers the events that came, by which readers know what they had.
     """
 
-    def __init__(self, own: Origin, repeats: Repeats) -> None:
+    def __init__(self, own: Origin, repeats: Repeats, allowance: Allowance) -> None:
         self.readers: dict[ReaderKey, Reader] = {}
         self.main: dict[Origin, Feed] = {}
         self.reachable = {own}
@@ -35,6 +36,7 @@ class Roster:
         self.due: dict[Feed, None] = {}
         self._own_log = own
         self._repeats = repeats
+        self._allowance = allowance
         self._numbers = count(1)
         self._by_origin: dict[Origin, dict[ReaderKey, Feed]] = {}
         self._by_reader: dict[ReaderKey, dict[Origin, Feed]] = {}
@@ -45,12 +47,14 @@ class Roster:
     def enter(self, reader: Reader) -> None:
         """Add a reader, which shares all feeds."""
         self.readers[reader.key] = reader
+        reader.join(self._allowance)
         self._alike.setdefault(reader.filter, {})[reader.key] = None
 
     def leave(self, key: ReaderKey) -> None:
         """Remove a reader and its feeds."""
         reader = self.readers.pop(key, None)
         if reader is not None:
+            reader.leave()
             _remove(self._alike, reader.filter, key)
         for origin in list(self.own(key)):
             self._drop(key, origin)

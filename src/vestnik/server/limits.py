@@ -12,7 +12,8 @@ from vestnik.broker.clients import MOST_KEPT
 from vestnik.errors import InvalidSetting
 from vestnik.model.nearest import meant
 from vestnik.model.parser import OUTSIDE
-from vestnik.recovery.limits import STALLED
+from vestnik.recovery.allowance import WINDOW_SIZE
+from vestnik.recovery.limits import IN_FLIGHT, STALLED
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.pages import LARGEST_SAID
 
@@ -28,7 +29,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     for `fetches` of past events at a time. It may publish `publish_rate` events a second, any number unless
     that is said, and `publish_burst` at once, as many as in a second unless that is said; who is faster is slowed down.
     While a reader lags by more than half of the log in memory, publishers wait, but not for one that has read nothing
-    for `stalled` seconds.
+    for `stalled` seconds. To all subscriptions together, `in_flight` bytes are in flight, or a share for each.
 
     The gateway holds at most `http_connections`, and at most half as many as the process may have file descriptors. A
     client of it has `http_header_seconds` to send the head of a request, or to say Hello over a WebSocket.
@@ -49,6 +50,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     publish_rate: int | None = None
     publish_burst: int | None = None
     stalled: int = int(STALLED)
+    in_flight: int = IN_FLIGHT
     http_connections: int = 10_000
     http_header_seconds: int = 10
 
@@ -61,6 +63,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise InvalidSetting(f"limits.{field.name}", f"is a number from 1 on, not {value!r}")
         if self.message_bytes > LARGEST_SAID:
             raise InvalidSetting("limits.message_bytes", f"is at most {LARGEST_SAID:,}, not {self.message_bytes:,}")
+        if self.in_flight < WINDOW_SIZE:
+            reason = f"is at least {WINDOW_SIZE:,} bytes, which one subscription may have, not {self.in_flight:,}"
+            raise InvalidSetting("limits.in_flight", reason)
 
     @property
     def bounds(self) -> Bounds:

@@ -119,7 +119,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def recovery_limits(self) -> RecoveryLimits:
         """The bounds of what the core remembers, and of how long it waits for readers."""
-        return RecoveryLimits(self.repeat_window, self.repeat_window_age, self.limits.stalled)
+        return RecoveryLimits(self.repeat_window, self.repeat_window_age, self.limits.stalled, self.limits.in_flight)
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""

@@ -1,0 +1,46 @@
+"""Bounds the bytes that are in flight to all readers of a broker together.
+
+A reader may have a whole window in flight while there is room for that. When there is none, it may have its share: what
+readers that do not read hold never keeps others from reading on. A reader always may have one event.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+WINDOW_SIZE: Final = 1024 * 1024
+"""Bytes in flight to a subscription, or one event more."""
+
+
+class Allowance:
+    """At most `most` bytes in flight together, or a share for each of the `readers`.
+
+    `window` is how many bytes a reader may have in flight now.
+    """
+
+    __slots__ = ("_most", "_readers", "_share", "size", "window")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._readers = 0
+        self.size = 0
+        self.window = self._share = min(WINDOW_SIZE, most)
+
+    def join(self, size: int) -> None:
+        """Count a reader, which has `size` bytes in flight."""
+        self._count(1)
+        self.change(size)
+
+    def leave(self, size: int) -> None:
+        """Forget a reader, which has `size` bytes in flight."""
+        self._count(-1)
+        self.change(-size)
+
+    def _count(self, by: int) -> None:
+        self._readers += by
+        self._share = max(1, min(WINDOW_SIZE, self._most // max(1, self._readers)))
+
+    def change(self, by: int) -> None:
+        """Note that more bytes are in flight, or fewer."""
+        self.size += by
+        self.window = WINDOW_SIZE if self.size < self._most else self._share
