@@ -6,7 +6,20 @@ from typing import Any
 
 from vestnik import Event, Filter
 from vestnik.broker.core import BrokerCore
-from vestnik.broker.effects import Append, Appended, Effect, LinkUp, LogRead, ReadLog, Send
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Effect,
+    LinkUp,
+    LogRead,
+    OfferEnded,
+    OfferMade,
+    ReadLog,
+    Send,
+    SubscriptionChanged,
+    SubscriptionEnded,
+    SubscriptionMade,
+)
 from vestnik.model.times import MICROS
 from vestnik.recovery.pages import read_page
 from vestnik.recovery.reads import PageRequest
@@ -21,6 +34,7 @@ from vestnik.wire.packing import pack
 CHEAP, DEAR, ACME = (Filter.parse(text) for text in ("price < 10", "price > 90", "symbol = 'ACME'"))
 PLENTY = 1 << 30
 OWN = Origin("b", 1)
+OF_CLIENTS = (SubscriptionMade, SubscriptionChanged, SubscriptionEnded, OfferMade, OfferEnded)
 
 
 def quote(price: float, id: str = "q", **envelope: Any) -> Event:
@@ -90,8 +104,8 @@ class World:
         return far
 
     def handle(self, sender: str, message: Message) -> list[Effect]:
-        """Return the effects of a message, and answer nothing."""
-        return self.broker.handle(message, sender, self.now)
+        """Return the effects of a message, and answer nothing. What observers are told of clients is left out."""
+        return [one for one in self.broker.handle(message, sender, self.now) if not isinstance(one, OF_CLIENTS)]
 
     def tell(self, sender: str, message: Message) -> list[Effect]:
         """Return the effects of a message and of all answers to what the broker reads of logs, but not these reads."""

@@ -346,7 +346,7 @@ async def test_nothing_is_remembered_of_a_client_that_left_before_its_event_was_
         async with client(b, "early") as c:
             await c.publish(Event("t", not_before=int((time.time() + 0.3) * MICROS)))
         dispatch = b.host.engine.dispatch
-        await until(lambda: b.host.engine._chronicle.taken == 1)
+        await until(lambda: b.host.counts.taken == 1)
         await until(lambda: not dispatch._senders)
 
 

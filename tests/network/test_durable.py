@@ -175,7 +175,7 @@ async def test_many_publications_that_were_stored_and_not_answered_are_known_whe
         sends = dropped.send
         dropped.send = lambda message: None if isinstance(message, Stored) else sends(message)  # type: ignore[method-assign]
         publishing = asyncio.create_task(c.publish_many([quote(n, source="feed") for n in range(1, 20_001)]))
-        await until(lambda: b.host.chronicle.taken >= 512)
+        await until(lambda: b.host.counts.taken >= 512)
         b.host._refuse(dropped, "shutdown", "for a test")
         await publishing
         assert await taken(subscription, 20_000) == list(range(1, 20_001))

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Effect, Tick, Wake
+from vestnik.observe.chronicle import Chronicle
+from vestnik.observe.counts import Counts
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.server.desk import Desk
@@ -75,8 +76,7 @@ class Asking:
 def engine_of(core: Any, timers: Timers, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(time, "time", lambda: timers.now)
     monkeypatch.setattr(time, "monotonic", lambda: timers.now)
-    chronicle = Chronicle(timers.now)
-    engine = Engine(core, MemoryStore(1), chronicle, Desk(core, chronicle), Nowhere())
+    engine = Engine(core, MemoryStore(1), Desk(core, Chronicle(timers.now), Counts()), Nowhere())
     monkeypatch.setattr(engine, "_loop", timers)
     return engine
 

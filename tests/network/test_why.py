@@ -317,7 +317,7 @@ def test_the_command() -> None:
 
 
 async def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.chronicle.EVENTS", 10)
+    monkeypatch.setattr("vestnik.observe.chronicle.EVENTS", 10)
     async with broker("b1") as b1, client(b1, "p") as p:
         for number in range(30):
             await p.publish(quote(number, id=f"e{number}"))

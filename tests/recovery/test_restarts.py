@@ -27,7 +27,7 @@ def test_the_last_events_end_where_the_log_was_when_it_was_asked() -> None:
     log = OwnLog(next=9, is_whole=False)
     core = BrokerCore("a", Router(make_strategy("simple")), log=log, skew=5.0)
     terms = Subscribe("s", Filter.all(), afresh=7, replay=Replay(last=1))
-    (read,) = core.handle(terms, "client", 1.0)
+    _, read = core.handle(terms, "client", 1.0)
     assert isinstance(read, ReadLog)
     (append,) = core.handle(Publish((Event("q"), Event("q")), request=1), "p", 2.0)
     assert isinstance(append, Append)

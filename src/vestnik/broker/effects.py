@@ -1,7 +1,7 @@
 """What a broker wants done: it does nothing itself.
 
 Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `ReadLog` as `LogRead`,
-`Look` as `Seen`, and `Consult` as `Consulted`.
+`Look` as `Seen`, and `Consult` as `Consulted`. What is `Observed` asks for nothing: it tells observers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import Gap, Inquiry, Message, NodeId, Page, Refusal, Review
 from vestnik.wire.origins import ReadTerms, Slice
+from vestnik.wire.replays import Replay
 
 CYCLE: Final = "cycle"
 """The code of a link that is not wanted, because its ends reach each other without it."""
@@ -82,30 +83,6 @@ class Part(Struct, frozen=True):
     code: str
 
 
-class Note(Struct, frozen=True):
-    """Tell observers that something happened to an event: it was dropped, and why."""
-
-    event: Event
-    client: NodeId
-    reason: str
-
-
-class Lapsed(Struct, frozen=True):
-    """Tell observers that the lease of a subscription of a local client has ended."""
-
-    client: NodeId
-    name: str
-    filter: Filter
-
-
-class GapTold(Struct, frozen=True):
-    """Tell observers that a subscription of a local client was told of a gap."""
-
-    client: NodeId
-    name: str
-    gap: Gap
-
-
 class Consult(Struct, frozen=True):
     """Answer what a client of the broker `origin` asks. It comes back as `Consulted`."""
 
@@ -113,7 +90,77 @@ class Consult(Struct, frozen=True):
     inquiry: Inquiry
 
 
-Effect: TypeAlias = Send | Append | ReadLog | Look | Wake | Part | Note | Lapsed | GapTold | Consult
+# --- what only the broker knows, for observers ---
+
+
+class Note(Struct, frozen=True):
+    """Something happened to an event: it was dropped, and why."""
+
+    event: Event
+    client: NodeId
+    reason: str
+
+
+class SubscriptionMade(Struct, frozen=True):
+    """A subscription of a local client began here, with the numbering `epoch`.
+
+    One that is `resumed` was there before, here or at another broker. It reads logs from the cursors in `seen` on, and
+    others from what they accepted `since` a time in microseconds; or it begins with a `replay`.
+    """
+
+    client: NodeId
+    name: str
+    filter: Filter
+    epoch: int = 0
+    resumed: bool = False
+    replay: Replay | None = None
+    since: int = 0
+    seen: tuple[tuple[str, int], ...] = ()
+
+
+class SubscriptionChanged(Struct, frozen=True):
+    """A subscription of a local client has another filter."""
+
+    client: NodeId
+    name: str
+    filter: Filter
+
+
+class SubscriptionEnded(Struct, frozen=True):
+    """A subscription of a local client is over, for a reason."""
+
+    client: NodeId
+    name: str
+    reason: str
+
+
+class OfferMade(Struct, frozen=True):
+    """A local client advertises something under a name, or something else than before."""
+
+    client: NodeId
+    name: str
+    filter: Filter
+
+
+class OfferEnded(Struct, frozen=True):
+    """A local client advertises nothing under a name any more."""
+
+    client: NodeId
+    name: str
+
+
+class GapTold(Struct, frozen=True):
+    """A subscription of a local client was told of a gap."""
+
+    client: NodeId
+    name: str
+    gap: Gap
+
+
+Observed: TypeAlias = (
+    Note | SubscriptionMade | SubscriptionChanged | SubscriptionEnded | OfferMade | OfferEnded | GapTold
+)
+Effect: TypeAlias = Send | Append | ReadLog | Look | Wake | Part | Consult | Observed
 
 
 # --- what the world tells a broker, beside the messages that arrive ---

@@ -7,7 +7,20 @@ from typing import Final
 
 from vestnik.broker.announcements import Announcements, OpenFetch, Wish, admitted, wishes
 from vestnik.broker.clients import MOST_KEPT, Client, Subscription
-from vestnik.broker.effects import Drained, Effect, Full, Gone, Lapsed, Part, Send, Wake
+from vestnik.broker.effects import (
+    Drained,
+    Effect,
+    Full,
+    Gone,
+    OfferEnded,
+    OfferMade,
+    Part,
+    Send,
+    SubscriptionChanged,
+    SubscriptionEnded,
+    SubscriptionMade,
+    Wake,
+)
 from vestnik.broker.neighbourhood import Tell
 from vestnik.broker.offers import Offers
 from vestnik.broker.outlet import Outlet, fetch_key
@@ -40,6 +53,10 @@ from vestnik.wire.messages import (
 from vestnik.wire.origins import Origin
 from vestnik.wire.replays import Replay
 
+UNSUBSCRIBED: Final = "unsubscribed"
+DISCONNECTED: Final = "its client disconnected, and it had no lease"
+LAPSED: Final = "its lease ended: it was not renewed"
+BEGUN_AGAIN: Final = "its client has begun it again"
 FORGOTTEN: Final = "the broker had forgotten the subscription, and its client has no cursors"
 SILENT: Final = "it has not renewed its subscriptions for a lease"
 SKEW: Final = 0.25
@@ -105,6 +122,7 @@ class Reception:
         if before is not None and goes_on:
             effects += self._renewed(source, before, message, now)
         else:
+            effects += [] if before is None else [SubscriptionEnded(*source, BEGUN_AGAIN)]
             effects += self._begin(source, message, cursors, now)
         if self._announcements is not None and asks(message.filter) and not (goes_on and old == message.filter):
             effects += self._ask_what_is_open(source, message.filter, now)
@@ -135,7 +153,9 @@ class Reception:
         if message.epoch and not cursors and replay is None:
             self._recovery.feeds.giving.tell(reader, Gap("", 0, 0, FORGOTTEN), force=True)
         self._recovery.feeds.begin(reader, start)
-        effects = self._outlet.perform(self._recovery.moved())
+        resumed, seen = bool(message.epoch), message.seen
+        begun = SubscriptionMade(*source, message.filter, message.afresh, resumed, replay, made, seen)
+        effects = [begun, *self._outlet.perform(self._recovery.moved())]
         if replay is not None and replay.picks:
             effects += self._when_met(lambda: self._pick(reader), now)
         return effects
@@ -159,11 +179,13 @@ class Reception:
         be far in the past.
         """
         before.renew(message)
+        changed: list[Effect] = []
         if before.filter != message.filter:
             since = int(now * MICROS) if message.made == NO_PAST else None
             self._recovery.feeds.change(source, message.filter, since)
+            changed = [SubscriptionChanged(*source, message.filter)]
         self._recovery.feeds.made_room(source)
-        return self._outlet.perform(self._recovery.moved())
+        return [*changed, *self._outlet.perform(self._recovery.moved())]
 
     def _ask_what_is_open(self, source: Source, wanted: Filter, now: float) -> list[Effect]:
         """Let a subscription know what is open at the clients of all brokers."""
@@ -206,15 +228,17 @@ class Reception:
         return done if until is None else [Wake(until)]
 
     def unsubscribe(self, message: Unsubscribe, client: NodeId, now: float) -> list[Effect]:
-        self._drop_subscription(client, message.name)
-        return [*self._tell(now), *_answer(client, message, Accepted(message.request))]
+        ended = self._drop_subscription(client, message.name, UNSUBSCRIBED)
+        return [*ended, *self._tell(now), *_answer(client, message, Accepted(message.request))]
 
-    def _drop_subscription(self, client: NodeId, name: str) -> None:
+    def _drop_subscription(self, client: NodeId, name: str, reason: str) -> list[Effect]:
         subscription = self.client(client).subscriptions.pop(name, None)
-        if subscription is not None:
-            self._router.unsubscribe(Source(client, name), subscription.filter)
-            self._announce(SUBSCRIPTION, Source(client, name), subscription.filter)
-            self._recovery.feeds.end((client, name))
+        if subscription is None:
+            return []
+        self._router.unsubscribe(Source(client, name), subscription.filter)
+        self._announce(SUBSCRIPTION, Source(client, name), subscription.filter)
+        self._recovery.feeds.end((client, name))
+        return [SubscriptionEnded(client, name, reason)]
 
     # --- advertisements ---
 
@@ -226,9 +250,11 @@ class Reception:
         before = self._router.advertised.get(source)
         self.client(client).advertisements[message.name] = message.lease < FOREVER
         self._offers.advertise(source, message.filter, now + lease)
+        effects: list[Effect] = []
         if before != message.filter:
             self._announce(ADVERTISEMENT, source, before, message)
-        effects = [*self._tell(now), *self._outlet.perform(self._offers.told())]
+            effects.append(OfferMade(*source, message.filter))
+        effects += [*self._tell(now), *self._outlet.perform(self._offers.told())]
         if not (message.settled and message.request):
             return effects + _answer(client, message, Accepted(message.request, lease))
 
@@ -238,14 +264,15 @@ class Reception:
         return effects + self._when_settled(accept, now)
 
     def unadvertise(self, message: Unadvertise, client: NodeId, now: float) -> list[Effect]:
-        self._drop_advertisement(client, message.name)
-        effects = [*self._tell(now), *self._outlet.perform(self._offers.told())]
+        ended = self._drop_advertisement(client, message.name)
+        effects = [*ended, *self._tell(now), *self._outlet.perform(self._offers.told())]
         return effects + _answer(client, message, Accepted(message.request))
 
-    def _drop_advertisement(self, client: NodeId, name: str) -> None:
-        self.client(client).advertisements.pop(name, None)
+    def _drop_advertisement(self, client: NodeId, name: str) -> list[Effect]:
+        known = self.client(client).advertisements.pop(name, None)
         self._announce(ADVERTISEMENT, Source(client, name), self._router.advertised.get(Source(client, name)))
         self._offers.withdraw(Source(client, name))
+        return [] if known is None else [OfferEnded(client, name)]
 
     def _granted(self, lease: float) -> float:
         """For how long something of a client lasts unless renewed."""
@@ -286,10 +313,11 @@ class Reception:
     def gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
         """End what has no lease with the connection; the rest lasts as long as its lease."""
         client = self.client(message.client)
+        ended: list[Effect] = []
         for name in [name for name, subscription in client.subscriptions.items() if not subscription.leased]:
-            self._drop_subscription(message.client, name)
+            ended += self._drop_subscription(message.client, name, DISCONNECTED)
         for name in [name for name, leased in client.advertisements.items() if not leased]:
-            self._drop_advertisement(message.client, name)
+            ended += self._drop_advertisement(message.client, name)
         for reader in client.fetches.values():
             self._recovery.feeds.end(reader.key)
         client.fetches.clear()
@@ -297,7 +325,7 @@ class Reception:
         self._set_takes(client)
         if client.is_forgotten:
             del self._clients[message.client]
-        return [*self._tell(now), *self._outlet.perform(self._offers.told())]
+        return [*ended, *self._tell(now), *self._outlet.perform(self._offers.told())]
 
     def full(self, message: Full, sender: NodeId, now: float) -> list[Effect]:
         """Send a client nothing for now: what it wants stays in the logs."""
@@ -383,32 +411,35 @@ class Reception:
         """
         offered = self._router.advertised.copy()
         lapsed, silent = self._router.expire(now)
+        found: list[Effect] = []
         for source, wanted in lapsed:
-            self._forget(source, wanted)
+            found += self._forget(source, wanted)
         for source in sorted(offered.keys() - self._router.advertised.keys()):
-            self._forget_offer(source, offered[source])
-        found: list[Effect] = [Lapsed(source.node, source.name, wanted) for source, wanted in lapsed]
+            found += self._forget_offer(source, offered[source])
         found += [*self._tell(now), *self._outlet.perform(self._offers.told())]
         return found + [Part(neighbour, SILENT, "silent") for neighbour in sorted(silent)]
 
-    def _forget(self, source: Source, wanted: Filter) -> None:
-        """A subscription has expired; a client that has none left and is not there is forgotten."""
+    def _forget(self, source: Source, wanted: Filter) -> list[Effect]:
+        """End a subscription that has expired; a client that has none left and is not there is forgotten."""
         client = self._clients.get(source.node)
         subscription = client and client.subscriptions.get(source.name)
-        if client and subscription and subscription.filter == wanted:
-            del client.subscriptions[source.name]
-            self._recovery.feeds.end(source)
-            self._announce(SUBSCRIPTION, source, wanted)
-            if client.is_forgotten:
-                del self._clients[source.node]
+        if not client or not subscription or subscription.filter != wanted:
+            return []
+        del client.subscriptions[source.name]
+        self._recovery.feeds.end(source)
+        self._announce(SUBSCRIPTION, source, wanted)
+        if client.is_forgotten:
+            del self._clients[source.node]
+        return [SubscriptionEnded(*source, LAPSED)]
 
-    def _forget_offer(self, source: Source, offered: Filter) -> None:
-        """An advertisement has expired."""
+    def _forget_offer(self, source: Source, offered: Filter) -> list[Effect]:
+        """End an advertisement that has expired."""
         client = self._clients.get(source.node)
         self._offers.lapsed(source)
         self._announce(ADVERTISEMENT, source, offered)
         if client and client.advertisements.pop(source.name, None) is not None and client.is_forgotten:
             del self._clients[source.node]
+        return [OfferEnded(*source)]
 
     def _announce(
         self, type: str, source: Source, before: Filter | None, after: Subscribe | Advertise | None = None

@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final
 
-from vestnik.broker.inspection import status
 from vestnik.errors import MissingExtra
 from vestnik.logs import emit
+from vestnik.observe.inspection import status
 from vestnik.server.process import Broker
 from vestnik.services.local import within
 from vestnik.transport import tls
@@ -69,7 +69,7 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
 
 
 def _readings(broker: Broker) -> Mapping[str, tuple[float, str]]:
-    seen = status(broker.host.core, broker.host.chronicle)
+    seen = status(broker.host.core, broker.host.chronicle.begun, broker.host.counts)
     return {
         "broker_neighbours": (len(seen["neighbours"]), "Brokers that it is linked with."),
         "broker_clients": (seen["connected"], "Clients that are there."),

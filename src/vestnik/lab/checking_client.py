@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Shedding:
         self._sheds = sheds
         self.shed: set[str] = set()  # the ids of events
 
-    def handle(self, message: Message, sender: NodeId, now: float) -> Iterable[Effect]:
+    def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         return [effect for effect in self._core.handle(message, sender, now) if not self._is_shed(effect)]
 
     def _is_shed(self, effect: Effect) -> bool:

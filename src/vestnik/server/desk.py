@@ -18,12 +18,13 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
-from vestnik.broker import inspection
-from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
 from vestnik.errors import NotAccepted
 from vestnik.model.cloudevents import to_cloudevent
 from vestnik.model.events import Event
+from vestnik.observe import inspection
+from vestnik.observe.chronicle import Chronicle
+from vestnik.observe.counts import Counts
 from vestnik.transport.addresses import Address, read_address
 
 FOUND = 10
@@ -59,11 +60,13 @@ class Desk:
         self,
         core: BrokerCore,
         chronicle: Chronicle,
+        counts: Counts,
         stored: StoredEvents = nothing,
         links: Links | None = None,
     ) -> None:
         self._core = core
         self._chronicle = chronicle
+        self._counts = counts
         self._taken = stored
         self._links = links
         self._answers: dict[str, Answer] = {
@@ -83,7 +86,7 @@ class Desk:
         return await self._answers[kind](about)
 
     async def _status(self, about: dict[str, Any]) -> Any:
-        return {**inspection.status(self._core, self._chronicle), "now": time.time()}
+        return {**inspection.status(self._core, self._chronicle.begun, self._counts), "now": time.time()}
 
     async def _clients(self, about: dict[str, Any]) -> Any:
         return inspection.clients(self._core, **about)

@@ -6,11 +6,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
-from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import (
     Append,
@@ -20,11 +19,9 @@ from vestnik.broker.effects import (
     Consulted,
     Effect,
     GapTold,
-    Lapsed,
     LogRead,
     Look,
     NotAppended,
-    Note,
     Part,
     ReadLog,
     Seen,
@@ -32,14 +29,13 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
-from vestnik.broker.recording import Recorder
 from vestnik.errors import NotAccepted, VestnikError
 from vestnik.logs import emit
 from vestnik.model.times import FOREVER
+from vestnik.observe.facts import ClientHere, Observer, facts_of
 from vestnik.server.desk import Desk
 from vestnik.server.dispatch import Dispatch
 from vestnik.server.store import WhenStored
-from vestnik.server.tracing import TraceFile
 from vestnik.server.wakes import Wakes
 from vestnik.wire.messages import Gap, Message, NodeId
 from vestnik.wire.origins import ReadTerms, Slice
@@ -104,25 +100,22 @@ class Storing:
 
 
 class Engine:
-    """`trace` and the chronicle are told what happens; `desk` answers questions."""
+    """`observers` are told what happens; `desk` answers questions."""
 
     def __init__(
         self,
         core: BrokerCore,
         store: Store,
-        chronicle: Chronicle,
         desk: Desk,
         connections: Connections,
-        trace: TraceFile | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._core = core
         self.failure = ""  # the last reason why something could not be stored
         self._store = store
-        self._chronicle = chronicle
         self._desk = desk
         self._connections = connections
-        self._trace = trace
-        self._recorder = Recorder(core)
+        self._observers = observers
         self._loop = asyncio.get_running_loop()
         self.dispatch = Dispatch(core.router, self._route, connections.go_on, self._waits)
         self._storing: deque[Storing] = deque()
@@ -157,17 +150,16 @@ class Engine:
     def attached(self, client: NodeId) -> None:
         """A client has connected, of which the core learns when it says something."""
         now = self._now()
-        self._chronicle.came(client, now)
-        if self._trace is not None:
-            self._trace.write([self._recorder.attached(client, now)])
+        for observer in self._observers:
+            observer.take([ClientHere(client)], now)
 
     def take(self, message: Message, sender: NodeId) -> None:
         """Hand the core a message and do what it wants done."""
         now = self._now()
         effects = self._core.handle(message, sender, now)
-        self._chronicle.note(message, sender, effects, now)
-        if self._trace is not None:
-            self._trace.write(self._recorder.records(message, sender, effects, now))
+        if self._observers and (facts := facts_of(message, sender, effects)):
+            for observer in self._observers:
+                observer.take(facts, now)
         for effect in effects:
             if isinstance(effect, Send):
                 self._connections.send(effect.to, effect.message)
@@ -206,8 +198,6 @@ class Engine:
                 self._connections.part(neighbour, code, reason)
             case GapTold(client, name, gap):
                 self._connections.gap_told(client, name, gap)
-            case Note() | Lapsed():
-                pass
 
     def do(self, message: Message) -> None:
         """Tell the core what has happened, and send what follows."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine, Iterable, Set
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from vestnik.broker.chronicle import Chronicle
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import (
     Drained,
@@ -23,6 +22,9 @@ from vestnik.broker.effects import (
     LinkDown,
     LinkUp,
 )
+from vestnik.observe.chronicle import Chronicle
+from vestnik.observe.counts import Counts
+from vestnik.observe.facts import Observer
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, StoredEvents, nothing
 from vestnik.server.dispatch import LOOK_EVERY
@@ -129,8 +131,10 @@ class BrokerHost:
         self._takes_clients = takes_clients
         self._trace = trace
         self.chronicle = Chronicle(time.time())
-        desk = Desk(core, self.chronicle, stored, links)
-        self.engine = Engine(core, store, self.chronicle, desk, self, trace)
+        self.counts = Counts()
+        desk = Desk(core, self.chronicle, self.counts, stored, links)
+        observers: list[Observer] = [self.chronicle, self.counts, *([] if trace is None else [trace])]
+        self.engine = Engine(core, store, desk, self, observers)
         self._loop = asyncio.get_running_loop()
         self._notices = Notices(core, self._loop)
         self._guests: dict[End, Guest] = {}

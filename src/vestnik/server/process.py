@@ -226,7 +226,7 @@ class Broker:
             self._trace.close()
         store = self._history or self._journal
         stored = {"position": store.position} if store is not None and store.is_durable else {}
-        fields = {"seconds": round(time.monotonic() - began, 3), "taken": self.host.chronicle.taken, **stored}
+        fields = {"seconds": round(time.monotonic() - began, 3), "taken": self.host.counts.taken, **stored}
         emit(LOG, logging.INFO, "shutdown.ended", "the broker has ended", **fields)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,8 @@ from vestnik.broker.stored import StoredEvent
 from vestnik.errors import InvalidSetting
 from vestnik.journal.disk import private
 from vestnik.logs import emit
+from vestnik.observe.facts import Fact
+from vestnik.observe.recorder import Recorder
 from vestnik.trace.files import Begin, End, to_line
 from vestnik.trace.lives import read_lives
 from vestnik.trace.records import AnyRecord, Published
@@ -29,6 +31,7 @@ class TraceFile:
 
     def __init__(self, path: Path, node: str) -> None:
         self._path = path
+        self._recorder = Recorder(node)
         try:
             self._file = os.fdopen(private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
             with path.open("rb") as before:
@@ -57,6 +60,10 @@ class TraceFile:
             if event is not None:
                 self.write([Published(time.time(), one.client, event)])
             yield one
+
+    def take(self, facts: Sequence[Fact], now: float) -> None:
+        """Record what happened."""
+        self.write(self._recorder.records(facts, now))
 
     def write(self, records: Iterable[AnyRecord]) -> None:
         self._try(lambda: self._file.writelines(map(to_line, records)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
@@ -29,13 +29,15 @@ from vestnik.broker.effects import (
 )
 from vestnik.broker.stored import StoredEvent
 from vestnik.model.events import Event
+from vestnik.observe.client_records import records_of
+from vestnik.observe.facts import Fact, Stored, facts_of
+from vestnik.observe.recorder import event_records
 from vestnik.recovery.pages import LogEntry, LogView, read_page
-from vestnik.session.acts import Act, Alarm, Done, Hand, Lost, Missing, Say
+from vestnik.session.acts import Act, Alarm, Say
 from vestnik.session.session import Session
 from vestnik.sim.kernel import Kernel
 from vestnik.sim.links import Channel
-from vestnik.trace import records
-from vestnik.trace.records import Acknowledged, AnyRecord, Dropped, Notified, Published, Rejected, Sent, Vanished
+from vestnik.trace.records import AnyRecord, Dropped, Sent, Vanished
 from vestnik.wire.messages import Accepted, Announce, Answer, Message, NodeId, Notify, Publish, Refused, Unknown
 from vestnik.wire.origins import PageRead, ReadTerms, Routed, Slice, Span
 
@@ -48,7 +50,7 @@ EVERYTHING: Final = 1 << 62
 class Core(Protocol):
     """All that the simulator needs of a broker."""
 
-    def handle(self, message: Message, sender: NodeId, now: float) -> Iterable[Effect]: ...
+    def handle(self, message: Message, sender: NodeId, now: float) -> Sequence[Effect]: ...
 
 
 class Entry(NamedTuple):
@@ -121,6 +123,13 @@ class World:
         self.record = record
         self.all_sent = all_sent
         self.sent: dict[type[Message], int] = {}
+
+    def observe(self, broker: NodeId, facts: Sequence[Fact]) -> None:
+        """Record what a broker alone knows: what it accepted, and what it dropped. Clients tell what they are given."""
+        for fact in facts:
+            if isinstance(fact, Stored | Note):
+                for record in event_records(fact, broker, self.kernel.now):
+                    self.record(record)
 
     def note_sent(self, sender: NodeId, receiver: NodeId, message: Message) -> None:
         keys = tuple([(event.source, event.id) for event in events_in(message)])
@@ -205,7 +214,9 @@ class BrokerHost(Host):
         """Hand the core a message and do what it wants done."""
         world, channels = self._world, self.channels
         sent = world.sent
-        for effect in self._handle(message, sender, self._kernel.now):
+        effects = self._handle(message, sender, self._kernel.now)
+        world.observe(self.name, facts_of(message, sender, effects))
+        for effect in effects:
             if effect.__class__ is not Send:
                 self._perform(effect)
                 continue
@@ -224,7 +235,7 @@ class BrokerHost(Host):
         self.take(Tick(), self.name)
 
     def _perform(self, effect: Effect) -> None:
-        world, now = self._world, self._kernel.now
+        now = self._kernel.now
         match effect:
             case Append():
                 self.disk.next = max(self.disk.next, effect.end)
@@ -236,25 +247,18 @@ class BrokerHost(Host):
                 self._wake_at(at)
             case Part(neighbour, code=code):
                 self._part(self.name, neighbour, code != CYCLE)
-            case Note(event, _, reason):
-                world.record(Dropped(now, self.name, event, reason))
 
     def _read(self, what: ReadLog) -> None:
         if self.is_up:
             self.take(LogRead(what.number, self.disk.read(what.terms, what.end)), self.name)
 
     def _stored(self, what: Append) -> None:
-        """What is stored is published, if it need not wait for its time."""
-        now = self._kernel.now
         if not self.is_up:
             return
         if self.disk.fails:
             self.take(NotAppended(what, "the disk has failed"), self.name)
             return
         self.disk.append(what)
-        for event in what.events:
-            if event.seq is not None:
-                self._world.record(Published(now, what.client, event))
         self.take(Appended(what), self.name)
 
 
@@ -293,26 +297,16 @@ class ClientHost(Host):
 
     def perform(self, acts: Iterable[Act]) -> None:
         """Do what the session wants done. What it says while it is not connected is lost."""
-        world, now = self._world, self._kernel.now
+        record, now = self._world.record, self._kernel.now
         for act in acts:
             match act:
-                case Hand(event, numbers, replayed):
-                    world.record(Notified(now, self.name, event, numbers, replayed))
                 case Say(message):
                     self._say(message)
                 case Alarm(at):
                     self._wake_at(at)
-                case Done(Publish(events), reason, refused):
-                    reasons = {refusal.id: refusal.reason for refusal in refused}
-                    for event in events:
-                        if reason or event.id in reasons:
-                            world.record(Rejected(now, self.name, event, reason or reasons[event.id]))
-                        else:
-                            world.record(Acknowledged(now, self.name, event))
-                case Lost(name, first, last):
-                    world.record(records.Lost(now, self.name, name, first, last))
-                case Missing(name, reason):
-                    world.record(records.Missing(now, self.name, name, reason))
+                case _:
+                    for one in records_of(act, self.name, now):
+                        record(one)
 
     def _say(self, message: Message) -> None:
         if self.channel is None:

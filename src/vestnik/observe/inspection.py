@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from vestnik.broker.chronicle import Chronicle, Ended, Sighting
 from vestnik.broker.clients import Client
 from vestnik.broker.core import BrokerCore
 from vestnik.model.cloudevents import from_cloudevent, to_cloudevent
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.observe.chronicle import Chronicle, Ended, Sighting
+from vestnik.observe.counts import Counts
 from vestnik.recovery.reader import ReaderKey
 from vestnik.routing.propagation import Source
 from vestnik.routing.reductions import Entry
@@ -28,8 +29,8 @@ LOOKED_AT: Final = 10_000
 """Entries that a neighbour was told that are looked at: somebody waits for the broker meanwhile."""
 
 
-def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
-    """What there is to see at a glance."""
+def status(core: BrokerCore, begun: float, counts: Counts) -> dict[str, Any]:
+    """Return what there is to see at a glance; the broker was started at the time `begun`."""
     router = core.router
     clients = core.clients.values()
     return {
@@ -42,10 +43,8 @@ def status(core: BrokerCore, chronicle: Chronicle) -> dict[str, Any]:
         "connected": sum(client.connected for client in clients),
         "full": sum(client.is_full for client in clients),
         "subscriptions": sum(len(client.subscriptions) for client in clients),
-        "taken": chronicle.taken,
-        "passed": chronicle.passed,
-        "notified": chronicle.sent,
-        "begun": chronicle.begun,
+        **counts.totals,
+        "begun": begun,
     }
 
 
