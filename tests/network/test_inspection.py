@@ -9,6 +9,7 @@ import pytest
 
 from network.worlds import broker, client, quote, taken, until
 from vestnik.errors import NotAccepted
+from vestnik.observe.lags import lags
 
 
 async def test_a_broker_says_what_it_has() -> None:
@@ -23,10 +24,27 @@ async def test_a_broker_says_what_it_has() -> None:
         assert (status["taken"], status["passed"], status["notified"], status["subscriptions"]) == (0, 1, 1, 1)
         (known,) = await c.inspect("clients")
         assert known["client"] == "c" and known["connected"] and not known["full"]
-        assert known["subscriptions"] == [{"name": "s", "filter": "price > 1", "leased": True, "last": 1, "kept": 1}]
+        assert known["subscriptions"] == [
+            {"name": "s", "filter": "price > 1", "leased": True, "last": 1, "kept": 1, "lag": 0}
+        ]
         other = await c.inspect("status", "b1")
         assert (other["broker"], other["taken"], other["advertisements"]) == ("b1", 1, 1)
         assert [one["client"] for one in await c.inspect("clients", to="b1", name="p")] == ["p"]
+
+
+async def test_a_subscription_that_lags_is_seen() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s", queue=3)
+        await p.publish_many([quote(price) for price in range(1, 11)])
+        status = await p.inspect("status")
+        assert status["lagging"] == 1 and 0 < status["lag"] < 10
+        ((known,),) = [one["subscriptions"] for one in await p.inspect("clients", name="c")]
+        assert known["lag"] == status["lag"]
+        assert status["queues"] == {"storing": 0, "routing": 0, "client_bytes": 0, "neighbour_bytes": 0}
+        assert status["fsync"] is None and status["loop_lag"] >= 0
+        assert await taken(subscription, 10) == list(range(1, 11))
+        await until(lambda: not lags(b1.host.core))
+        assert (await p.inspect("status"))["lag"] == 0
 
 
 async def test_questions_that_cannot_be_answered() -> None:

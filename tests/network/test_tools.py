@@ -59,7 +59,9 @@ def test_an_advertisement_lasts_as_long_as_the_command() -> None:
         with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as running:
             assert running.stderr is not None
             assert running.stderr.readline() == "feed advertises price > 1\n"
-            assert lines(vestnik("top", "--once", "--json", "--url", url))[0]["clients"] == 1
+            (row,) = lines(vestnik("top", "--once", "--json", "--url", url))
+            assert (row["clients"], row["lagging"], row["lag"], row["gaps"], row["refused"]) == (1, 0, 0, 0, 0)
+            assert row["queues"]["routing"] == 0 and row["fsync"] is None and row["loop_lag"] >= 0
             running.terminate()
         done = vestnik("adv", "price > 1", "--url", url, "-W", "0.1")
         assert (done.returncode, done.stdout) == (0, "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final
 
 from vestnik.errors import MissingExtra
 from vestnik.logs import emit
-from vestnik.observe.inspection import status
 from vestnik.server.process import Broker
 from vestnik.services.local import within
 from vestnik.transport import tls
@@ -24,6 +23,7 @@ HOOKS: Final = "webhooks.json"
 def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManager[None]:
     """Let a broker run, and its gateway at `listen`."""
     try:
+        from vestnik.cli.readings import readings
         from vestnik.gateway.app import Gateway
         from vestnik.gateway.server import GatewayServer
         from vestnik.gateway.settings import GatewaySettings
@@ -51,7 +51,7 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
         settings,
         missing=missing,
         failure=lambda: broker.host.engine.failure,
-        readings=lambda: _readings(broker),
+        readings=lambda: readings(broker),
     )
 
     cert, key = broker.settings.tls_cert, broker.settings.tls_key
@@ -66,21 +66,3 @@ def behind_gateway(broker: Broker, listen: Address) -> AbstractAsyncContextManag
             yield
 
     return both()
-
-
-def _readings(broker: Broker) -> Mapping[str, tuple[float, str]]:
-    seen = status(broker.host.core, broker.host.chronicle.begun, broker.host.counts)
-    return {
-        "broker_neighbours": (len(seen["neighbours"]), "Brokers that it is linked with."),
-        "broker_clients": (seen["connected"], "Clients that are there."),
-        "broker_clients_full": (seen["full"], "Clients that do not take what they are sent."),
-        "broker_subscriptions": (seen["subscriptions"], "Subscriptions of its clients."),
-        "broker_store_failed": (
-            float(bool(broker.failure)),
-            "1 if its disk has failed and it stores nothing any more.",
-        ),
-        "broker_entries": (seen["entries"], "Entries of the routing table."),
-        "broker_events_taken_total": (seen["taken"], "Events from clients."),
-        "broker_events_passed_total": (seen["passed"], "Events from neighbours."),
-        "broker_notifications_total": (seen["notified"], "Notifications that were sent to clients."),
-    }

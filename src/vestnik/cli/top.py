@@ -25,12 +25,14 @@ COLUMNS = {
     "away": "away",
     "full": "full",
     "subscriptions": "subs",
+    "lagging": "lag",
+    "gaps": "gaps",
     "entries": "entries",
     "taken/s": "taken/s",
     "passed/s": "passed/s",
     "notified/s": "notified/s",
 }
-"""With the heads of the columns."""
+"""With the heads of the columns. What else there is of a broker is printed as JSON only."""
 
 
 @click.command("top", epilog="Exit codes: 0 done; 2 there is no broker; 130 ended by Ctrl-C.")
@@ -105,8 +107,11 @@ def _row(name: str, before: dict[str, Any], now: dict[str, Any], seconds: float)
         "away": now["clients"] - now["connected"],
         "full": now["full"],
         "subscriptions": now["subscriptions"],
+        "lagging": now["lagging"],
+        "gaps": now["gaps"],
         "entries": now["entries"],
         **rates,
+        **{name: now[name] for name in ("lag", "refused", "requests_refused", "queues", "loop_lag", "fsync")},
     }
 
 

@@ -46,7 +46,7 @@ class Gateway:
         *,
         missing: Missing = lambda: (),
         failure: Callable[[], str] = lambda: "",
-        readings: Readings = dict,
+        readings: Readings = tuple,
     ) -> None:
         self.settings = settings = settings or GatewaySettings()
         encoder, turns, self._metrics = Encoder(), Turns(settings), Metrics(readings)

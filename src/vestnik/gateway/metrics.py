@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,13 +14,33 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-Readings: TypeAlias = Callable[[], Mapping[str, tuple[float, str]]]
-"""What somebody else measures, by name, and what it means; what only grows has a name that ends with `_total`."""
+
+class Reading(NamedTuple):
+    """What somebody else measures, with its meaning; what only grows has a name that ends with `_total`.
+
+    There is a value for each combination of labels; mostly there is one, without labels.
+    """
+
+    name: str
+    meaning: str
+    values: Sequence[tuple[Mapping[str, str], float]]
+
+
+class Durations(NamedTuple):
+    """How long something took: for each bound in seconds how many were not longer, and the sum of all."""
+
+    name: str
+    meaning: str
+    buckets: Sequence[tuple[float, int]]
+    total: float
+
+
+Readings: TypeAlias = Callable[[], Iterable[Reading | Durations]]
 
 
 class Metrics:
@@ -56,6 +76,21 @@ class _Read(Collector):
         self._readings = readings
 
     def collect(self) -> Iterable[Metric]:
-        for name, (value, meaning) in self._readings().items():
-            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-            yield kind(f"vestnik_{name}", meaning, value)
+        for one in self._readings():
+            yield _durations(one) if isinstance(one, Durations) else _reading(one)
+
+
+def _reading(one: Reading) -> Metric:
+    labels = list(one.values[0][0]) if one.values else []
+    kind = CounterMetricFamily if one.name.endswith("_total") else GaugeMetricFamily
+    family = kind(f"vestnik_{one.name}", one.meaning, labels=labels)
+    for labelled, value in one.values:
+        family.add_metric(list(labelled.values()), value)
+    return family
+
+
+def _durations(one: Durations) -> Metric:
+    buckets = [("+Inf" if bound == float("inf") else str(bound), count) for bound, count in one.buckets]
+    family = HistogramMetricFamily(f"vestnik_{one.name}", one.meaning)
+    family.add_metric([], buckets, one.total)
+    return family

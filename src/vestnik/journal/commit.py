@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from vestnik.threads import Worker
@@ -32,8 +33,10 @@ class GroupCommit:
     sync begins when all have had their turn who are ready now.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, took: Callable[[float], None] | None = None) -> None:
+        """`took` is told, in another thread, how many seconds each sync takes."""
         self._log = log
+        self._took = took
         self._waiting: deque[tuple[int, Callback]] = deque()
         self._thread = Worker("vestnik-commit")
         self._is_running = False
@@ -69,7 +72,15 @@ class GroupCommit:
         self._thread.end()
 
     def _start(self, loop: AbstractEventLoop) -> None:
-        self._thread.start(self._log.sync, loop).add_done_callback(self._done)
+        self._thread.start(self._sync, loop).add_done_callback(self._done)
+
+    def _sync(self) -> int:
+        began = perf_counter()
+        try:
+            return self._log.sync()
+        finally:
+            if self._took is not None:
+                self._took(perf_counter() - began)
 
     def _done(self, synced: Future[int]) -> None:
         """Start the next sync if it is waited for, then tell those whom this one was for."""

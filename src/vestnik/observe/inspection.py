@@ -13,6 +13,7 @@ from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.observe.chronicle import Chronicle, Ended, Sighting
 from vestnik.observe.counts import Counts
+from vestnik.observe.lags import lag_of, lags
 from vestnik.recovery.reader import ReaderKey
 from vestnik.routing.propagation import Source
 from vestnik.routing.reductions import Entry
@@ -32,7 +33,7 @@ LOOKED_AT: Final = 10_000
 def status(core: BrokerCore, begun: float, counts: Counts) -> dict[str, Any]:
     """Return what there is to see at a glance; the broker was started at the time `begun`."""
     router = core.router
-    clients = core.clients.values()
+    clients, behind = core.clients.values(), lags(core)
     return {
         "broker": core.name,
         "brokers": sorted(core.topology.brokers()),
@@ -43,6 +44,8 @@ def status(core: BrokerCore, begun: float, counts: Counts) -> dict[str, Any]:
         "connected": sum(client.connected for client in clients),
         "full": sum(client.is_full for client in clients),
         "subscriptions": sum(len(client.subscriptions) for client in clients),
+        "lagging": len(behind),
+        "lag": behind[0].offsets if behind else 0,
         **counts.totals,
         "begun": begun,
     }
@@ -64,6 +67,7 @@ def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
                     "leased": subscription.leased,
                     "last": subscription.last,
                     "kept": len(subscription.reader.in_flight),
+                    "lag": lag_of(core, (n, s)),
                 }
                 for s, subscription in islice(client.subscriptions.items(), most)
             ],

@@ -244,6 +244,13 @@ class Recovery:
         else:
             self._lagging.pop(feed, None)
 
+    def edge(self, origin: Origin) -> int:
+        """Return where a log ends, as far as this broker knows."""
+        if origin == self._own:
+            return self.tail.routed
+        main = self.feeds.roster.main.get(origin)
+        return max(self._frontiers.get(origin, 0), 0 if main is None else main.cursor)
+
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
 

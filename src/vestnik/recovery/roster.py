@@ -92,6 +92,10 @@ class Roster:
         """Return the feeds that a reader has to itself."""
         return self._by_reader.get(reader, {})
 
+    def apart_readers(self) -> list[ReaderKey]:
+        """Return the readers that have a feed to themselves."""
+        return list(self._by_reader)
+
     def apart(self, origin: Origin) -> Mapping[ReaderKey, Feed]:
         """Return the feeds of single readers at an origin."""
         return self._by_origin.get(origin, {})

@@ -30,6 +30,11 @@ class Waiting:
         self._message = message
         self._taken = 0
 
+    @property
+    def events(self) -> int:
+        """How many events are to be routed."""
+        return len(events_of(self._message)) - self._taken
+
     def take(self, most: int) -> tuple[Message, bool]:
         """Return a message of the next events, and whether these are the last."""
         events, start = events_of(self._message), self._taken
@@ -62,6 +67,11 @@ class Backlog:
 
     def put(self, lane: Lane, message: Message, sender: NodeId) -> None:
         self._lanes.setdefault(lane, deque()).append(Waiting(message, sender))
+
+    @property
+    def events(self) -> int:
+        """How many events wait."""
+        return sum([one.events for waiting in self._lanes.values() for one in waiting])
 
     def turn(self) -> Lane | None:
         """Return the lane whose turn it is. Its next turn comes after those of all others."""

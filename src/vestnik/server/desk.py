@@ -54,7 +54,7 @@ def nothing(_: list[str]) -> Timed:
 
 
 class Desk:
-    """`stored` gives all that is stored, where anything is."""
+    """`stored` gives all that is stored, where anything is; `measured`, what the process measures of itself."""
 
     def __init__(
         self,
@@ -63,12 +63,14 @@ class Desk:
         counts: Counts,
         stored: StoredEvents = nothing,
         links: Links | None = None,
+        measured: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self._core = core
         self._chronicle = chronicle
         self._counts = counts
         self._taken = stored
         self._links = links
+        self._measured = measured
         self._answers: dict[str, Answer] = {
             "status": self._status,
             "clients": self._clients,
@@ -86,7 +88,8 @@ class Desk:
         return await self._answers[kind](about)
 
     async def _status(self, about: dict[str, Any]) -> Any:
-        return {**inspection.status(self._core, self._chronicle.begun, self._counts), "now": time.time()}
+        seen = inspection.status(self._core, self._chronicle.begun, self._counts)
+        return {**seen, **self._measured(), "now": time.time()}
 
     async def _clients(self, about: dict[str, Any]) -> Any:
         return inspection.clients(self._core, **about)

@@ -82,6 +82,11 @@ class Dispatch:
         """Route nothing more. The next life routes the events that are stored."""
         self._backlog = Backlog()
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait to be routed."""
+        return self._backlog.events
+
     def room(self, client: NodeId) -> int:
         """Return how many events of a client can be taken now. If there is no room, it is told to go on later."""
         sender = self._senders[client]

@@ -126,6 +126,11 @@ class Engine:
         self._alarm_at = FOREVER
         self._ahead = time.time() - time.monotonic()
 
+    @property
+    def storing(self) -> int:
+        """How many events are being stored."""
+        return sum([len(one.what.events) for one in self._storing])
+
     def start(self) -> None:
         self.take(Tick(), self._core.name)
 

@@ -25,11 +25,13 @@ from vestnik.broker.effects import (
 from vestnik.observe.chronicle import Chronicle
 from vestnik.observe.counts import Counts
 from vestnik.observe.facts import Observer
+from vestnik.observe.histograms import Histogram
 from vestnik.server.access import Access
 from vestnik.server.desk import Desk, Links, StoredEvents, nothing
 from vestnik.server.dispatch import LOOK_EVERY
 from vestnik.server.door import Denied, Door, Guest, unlike_lease
 from vestnik.server.engine import Engine, Store
+from vestnik.server.measures import Measures, Queues
 from vestnik.server.names import APART
 from vestnik.server.notices import ANSWERS, Notices
 from vestnik.server.pacing import Pacing
@@ -123,6 +125,7 @@ class BrokerHost:
         links: Links | None = None,
         door: Door | None = None,
         heartbeat: float = HEARTBEAT,
+        fsync: Histogram | None = None,
     ) -> None:
         self.core = core
         self._door = door or Door()
@@ -132,10 +135,11 @@ class BrokerHost:
         self._trace = trace
         self.chronicle = Chronicle(time.time())
         self.counts = Counts()
-        desk = Desk(core, self.chronicle, self.counts, stored, links)
+        desk = Desk(core, self.chronicle, self.counts, stored, links, lambda: self.measures.status())
         observers: list[Observer] = [self.chronicle, self.counts, *([] if trace is None else [trace])]
         self.engine = Engine(core, store, desk, self, observers)
         self._loop = asyncio.get_running_loop()
+        self.measures = Measures(self._loop, self._queues, fsync)
         self._notices = Notices(core, self._loop)
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
@@ -170,6 +174,7 @@ class BrokerHost:
     def close(self) -> list[End]:
         """End all connections, and return them: what was sent may be on its way out."""
         self._presence.close()
+        self.measures.close()
         self.engine.close()
         for task in self._preparing.values():
             task.cancel()
@@ -178,6 +183,12 @@ class BrokerHost:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
         self._notices.close()
         return ends
+
+    def _queues(self) -> Queues:
+        waiting = dict.fromkeys((False, True), 0)
+        for end, guest in self._guests.items():
+            waiting[guest.is_broker] += end.waiting
+        return Queues(self.engine.storing, self.engine.dispatch.waiting, waiting[False], waiting[True])
 
     # --- what the engine wants of the connections ---
 

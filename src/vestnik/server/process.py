@@ -128,6 +128,7 @@ class Broker:
             links=self,
             door=door,
             heartbeat=settings.heartbeat,
+            fsync=None if self._journal is None else self._journal.fsync,
         )
         if self._listens:
             try:

@@ -21,6 +21,7 @@ from vestnik.journal.identity import identify, log_of
 from vestnik.logs import emit
 from vestnik.model import spaces
 from vestnik.model.events import Event
+from vestnik.observe.histograms import Histogram
 from vestnik.recovery.selection import key_of
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
@@ -65,7 +66,8 @@ class JournalStore:
         self._journal = Journal.open(folder, settings)
         self._identity = identify(folder)
         self._held = Held(folder.with_name(HELD), fsync=self._journal.settings.fsync)
-        self._commit = GroupCommit(Whole(self._journal, self._held))
+        self.fsync = Histogram()  # seconds of each sync
+        self._commit = GroupCommit(Whole(self._journal, self._held), self.fsync.put)
         self._leaving = GroupCommit(self._held)
         self._lost = list(self._journal.recovery.lost)  # what is missing in the log
         self._tasks: set[asyncio.Task[None]] = set()
