@@ -15,6 +15,7 @@ import pytest
 
 from network.test_durable import process
 from network.worlds import ANYWHERE, broker, client, quote, taken, until
+from vestnik import Replay
 from vestnik.broker.effects import Tick
 from vestnik.client import bus
 from vestnik.client.bus import Bus
@@ -325,3 +326,68 @@ async def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
         assert (await why(p, "e29", None)).verdict == "journey"
         forgotten = await why(p, "e0", None)
         assert forgotten.verdict == "forgotten" and forgotten.said.startswith("it was taken by b1 at 20")
+
+
+async def test_after_a_restart_reading_an_event_changes_nothing_but_who_got_it(tmp_path: Path) -> None:
+    async with broker("b1", data=tmp_path) as b1, client(b1, "p") as p:
+        await p.publish(quote(7, id="e"))
+    async with broker("b1", data=tmp_path) as b1, client(b1, "c") as c, client(b1, "d") as d:
+        await c.subscribe("price > 1", name="s")
+        before = {whom: await why(c, "e", whom) for whom in ("c", None)}
+        assert (before["c"].verdict, before[None].verdict) == ("too-late", "restarted")
+        assert len(await d.fetch("price > 1")) == 1
+        assert (await why(c, "e")).said == before["c"].said, "it was read, and taken at the same time as before"
+        assert (await why(c, "e", None)).said == before[None].said
+        reading = await d.subscribe("price > 1", name="r", replay=Replay(all=True))
+        assert await taken(reading, 1) == [7]
+        assert (await why(c, "e")).said == before["c"].said
+        assert (await why(c, "e", "d")).verdict == "delivered"
+        journey = await why(c, "e", None)
+        assert journey.verdict == "journey", "it was delivered to somebody"
+        assert "was sent to d" in journey.said and "what it sent before is not remembered" in journey.said
+        assert "no client there wanted it" not in journey.said
+
+
+async def test_a_broker_that_took_it_was_restarted_and_others_have_forgotten_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncExitStack() as stack:
+        b1 = await Broker(Settings(name="b1", listen=ANYWHERE, data=tmp_path)).__aenter__()
+        b2 = await stack.enter_async_context(broker("b2", (b1,)))
+        c = await stack.enter_async_context(client(b2, "c"))
+        await until(lambda: len(b2.host.core.topology.brokers()) == 2)
+        subscription = await c.subscribe("price > 1", name="s", settled=True)
+        async with client(b1, "p") as p:
+            await p.publish(quote(7, id="e"))
+            assert await taken(subscription, 1) == [7]
+            monkeypatch.setattr("vestnik.observe.chronicle.EVENTS", 1)
+            await p.publish(quote(8, id="later"))
+            assert await taken(subscription, 1) == [8] and subscription.try_get() is None
+            await until(lambda: not b2.host.core.clients["c"].subscriptions["s"].reader.in_flight)
+        await b1.__aexit__()
+        await stack.enter_async_context(broker("b1", listen=read_address(b1.address), data=tmp_path))
+        await until(lambda: len(b2.host.core.topology.brokers()) == 2)
+        await until(lambda: b2.host.core.recovery.feeds.roster.main[b1.host.core.origin].is_live)
+        journey = await why(c, "e", None)
+        assert journey.verdict == "restarted" and "b1 was started at 20" in journey.said
+        story = await why(c, "e")
+        assert story.verdict == "delivered"
+        assert "subscription s (price > 1) has come to offset" in story.said
+        assert (await why(c, "e", "stranger")).verdict == "unknown-client"
+
+
+async def test_the_log_had_it_no_more() -> None:
+    async with broker("b1") as b1, client(b1, "p") as p, client(b1, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s")
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        b1.host.full(b1.host._ends["c"])
+        tail = b1.host.core.recovery.tail
+        tail.room = tail._size * 5 // 2  # for two events
+        await p.publish_many([quote(price, id=f"e{price}") for price in range(2, 7)])
+        b1.host.drained(b1.host._ends["c"])
+        assert (await subscription.get(10)).event.data["price"] == 5
+        story = await why(p, "e3")
+        assert story.verdict == "lost" and not story.is_delivered
+        assert "subscription s (price > 0) was told of a gap at 20" in story.said and "no data folder" in story.said
+        assert (await why(p, "e5")).verdict == "delivered"

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from vestnik.broker.effects import (
     Drained,
     Full,
+    GapTold,
     Gone,
     LinkDown,
     LinkUp,
@@ -37,7 +38,7 @@ from vestnik.observe.facts import (
     PublicationRefused,
     Stored,
 )
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import Gap, NodeId
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -105,6 +106,15 @@ class Ended(NamedTuple):
     reason: str
 
 
+class Told(NamedTuple):
+    """A subscription was told of a gap."""
+
+    at: float
+    client: NodeId
+    name: str
+    gap: Gap
+
+
 class Chronicle:
     def __init__(self, now: float) -> None:
         self.begun = now
@@ -113,6 +123,7 @@ class Chronicle:
         self.ended: deque[Ended] = deque(maxlen=OTHERS)
         self.links: deque[Happening] = deque(maxlen=OTHERS)
         self.clients: deque[Happening] = deque(maxlen=OTHERS)
+        self.gaps: deque[Told] = deque(maxlen=OTHERS)
         self._turns: deque[Turn] = deque()
         self._count = 0
         self._size = 0
@@ -157,6 +168,8 @@ class Chronicle:
                 self.made.setdefault(client, {})[name] = Made(now, wanted, False)
             case SubscriptionEnded(client, name, reason):
                 self._end(client, name, reason, now)
+            case GapTold(client, name, gap):
+                self.gaps.append(Told(now, client, name, gap))
             case ClientHere(client):
                 self.clients.append(Happening(now, client, "connected"))
             case Gone(client):
@@ -195,6 +208,7 @@ NOTICED: Final = frozenset(
         SubscriptionMade,
         SubscriptionChanged,
         SubscriptionEnded,
+        GapTold,
         ClientHere,
         Gone,
         Full,

@@ -19,6 +19,7 @@ from vestnik.routing.propagation import Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.wire.messages import NodeId
+from vestnik.wire.origins import Origin
 
 MOST: Final = 1_000
 """Subscriptions of a client in an answer, and entries that are looked at for the nearest."""
@@ -120,12 +121,14 @@ def _sighting(core: BrokerCore, sighting: Sighting) -> dict[str, Any]:
         "at": sighting.at,
         "sender": sighting.sender,
         "source": sighting.event.source,
+        "broker": sighting.event.broker,
         "taken": sighting.taken,
         "seq": sighting.event.seq,
         "onward": list(sighting.onward),
         "notified": {c: [[_name(core.clients.get(c), e), n] for e, n in pairs] for c, pairs in sighting.notified},
         "fate": sighting.fate,
         "reason": sighting.reason,
+        "accepted": sighting.accepted,
         "not_before": sighting.event.not_before,
         "expires": sighting.event.expires,
     }
@@ -200,6 +203,27 @@ def _place(core: BrokerCore, key: ReaderKey, event: Event | None) -> dict[str, A
     return {"log": str(feed.origin), "cursor": feed.cursor, "state": feed.state.name}
 
 
+def _gap(core: BrokerCore, chronicle: Chronicle, key: ReaderKey, event: Event | None) -> dict[str, Any] | None:
+    """Return when and why a subscription was told that it misses an event; None if it was not."""
+    if event is None or event.broker is None or event.seq is None:
+        return None
+    log = _place(core, key, event)["log"]
+    for at, client, name, gap in chronicle.gaps:
+        if (client, name) == key and gap.first <= event.seq < gap.end and is_of(gap.log, log, event):
+            return {"at": at, "reason": gap.reason}
+    return None
+
+
+def is_of(log: str, current: str | None, event: Event) -> bool:
+    """Return whether an event is of a log: the current one of its broker, or one before that.
+
+    The log of a broker without a folder starts at an offset that is the id of the log, so no earlier log has it.
+    """
+    if current is None or log == current:
+        return log.rpartition("/")[0] == event.broker
+    return log.rpartition("/")[0] == event.broker and (event.seq or 0) < Origin.parse(current).log
+
+
 def _subscriptions(
     core: BrokerCore, client: Client, chronicle: Chronicle, name: NodeId, event: Event | None
 ) -> Iterable[dict[str, Any]]:
@@ -214,6 +238,7 @@ def _subscriptions(
             "last": subscription.last,
             "first_kept": reader.first_in_flight if reader.in_flight else None,
             "number": kept[0] if kept else None,
+            "gap": _gap(core, chronicle, (name, subscribed_as), event),
             **_place(core, (name, subscribed_as), event),
             **({"filter": str(subscription.filter)} if event is None else explained_by(subscription.filter, event)),
         }

@@ -29,10 +29,10 @@ async def inquire(bus: Bus, id: str, *, source: str | None = None, client: str |
     views, silent = await _ask_all(bus, brokers, "event", asked)
     event = next((view["event"] for view in views.values() if view["event"] is not None), None)
     stored: dict[str, list[dict[str, Any]]] = {}
-    if event is None:
+    if event is None or not any(View(view).tells_when for view in views.values()):
         answers, silent = await _ask_all(bus, brokers, "stored", {"id": id}, SEARCHED_WITHIN)
         stored = {broker: found for broker, answer in answers.items() if (found := _of(answer, source))}
-        event = next((found[-1]["event"] for found in stored.values()), None)
+        event = event or next((found[-1]["event"] for found in stored.values()), None)
     _check_one(id, views, stored)
     if event is not None:
         views, silent = await _ask_all(bus, brokers, "event", asked | {"source": event["source"], "given": event})

@@ -23,7 +23,7 @@ def story(
     silent: Iterable[str] = (),
 ) -> Story:
     """The story of event `id`, by the views of all brokers that answered; `stored` says since when who stores it."""
-    teller = _Teller(id, client, views, stored)
+    teller = _Teller(id, client, views, stored, None if event is None else event.get("sequence"))
     for broker in silent:
         teller.step(broker, None, "did not answer: what happened there is not known")
     verdict = teller.verdict(event)
@@ -32,11 +32,19 @@ def story(
 
 
 class _Teller:
-    def __init__(self, id: str, client: str | None, views: Mapping[str, View], stored: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        id: str,
+        client: str | None,
+        views: Mapping[str, View],
+        stored: Mapping[str, float],
+        sequence: str | None,
+    ) -> None:
         self._id = id
         self._client = client or ""
         self._views = views
         self._stored = stored
+        self._seq = None if sequence is None else int(sequence)
         self.steps: list[Step] = []
 
     def step(self, broker: str, at: float | None, said: str) -> None:
@@ -60,7 +68,7 @@ class _Teller:
             return Verdict(
                 "expired", f"it had {last['reason']} when it came to {origin.broker}, at {clock(last['at'])}"
             )
-        return Verdict("journey", self._journey(seen)) if seen else self._forgotten()
+        return Verdict("journey", self._journey(seen)) if _notified(seen) or _passed(seen) else self._forgotten()
 
     # --- where it began ---
 
@@ -72,12 +80,11 @@ class _Teller:
         )
 
     def _origin(self, seen: Mapping[str, View]) -> View | None:
-        """The broker that took it from a client, if it remembers that; else the first that saw it."""
+        """The broker that took it from a client, if it remembers that; else one that has it stored, or saw it first."""
         takers = [view for view in seen.values() if any(one["taken"] for one in view.sightings)]
-        if takers:
-            return takers[0]
-        first = min(seen.values(), key=lambda view: view.sightings[0]["at"], default=None)
-        return first or next((self._views[name] for name in self._stored if name in self._views), None)
+        storing = [self._views[name] for name in self._stored if name in self._views]
+        first = sorted(seen.values(), key=lambda view: float(view.sightings[0]["at"]))
+        return next(iter([*takers, *storing, *first]), None)
 
     def _at_origin(self, origin: View | None) -> Verdict | None:
         """Why it did not even leave."""
@@ -125,15 +132,33 @@ class _Teller:
 
     def _forgotten(self) -> Verdict:
         """It is stored, and what became of it then is not remembered."""
-        taken = " and ".join(f"{broker} at {clock(at)}" for broker, at in self._stored.items())
-        younger = [view for name, at in self._stored.items() if (view := self._views.get(name)) and view.begun > at]
+        takers = self._takers()
+        taken = " and ".join(f"{broker} at {clock(at)}" for broker, at in takers.items())
+        younger = self._restarted()
         if younger:
             said = " and ".join(_begun(view) for view in younger)
             return Verdict("restarted", f"it was taken by {taken}; {said}")
         return Verdict("forgotten", f"it was taken by {taken}, longer ago than what becomes of events is remembered")
 
+    def _takers(self) -> dict[str, float]:
+        """When which broker took it, as far as is known."""
+        read = {
+            one["broker"]: one["accepted"]
+            for view in self._views.values()
+            for one in view.sightings
+            if one["broker"] in self._views and one["accepted"] is not None
+        }
+        return {**read, **self._stored}
+
+    def _restarted(self) -> list[View]:
+        """The brokers that took it and were started again since."""
+        return [view for name, at in self._takers().items() if (view := self._views.get(name)) and view.begun > at]
+
     def _journey(self, seen: Mapping[str, View]) -> str:
-        clients = {client for view in seen.values() for one in view.passages for client in one["notified"]}
+        clients = _notified(seen)
+        if not _passed(seen):
+            said = " and ".join(_begun(view) for view in self._restarted()) or "what became of it first is forgotten"
+            return f"it was read from a log, and was sent to {', '.join(sorted(clients))}; {said}"
         for view in seen.values():
             for one in view.passages[-1:]:
                 for neighbour, way in view.ways.items():
@@ -153,7 +178,7 @@ class _Teller:
             return Verdict("unknown-client", said + self._beyond())
         for at, what in home.client["happenings"][-3:]:
             self.step(home.broker, at, f"client {self._client} {what}")
-        delivered = self._delivered(home)
+        delivered = self._delivered(home) or self._gap_told(home)
         if delivered is not None:
             return delivered
         waits = self._in_log(home)
@@ -165,8 +190,9 @@ class _Teller:
         missing = self._unwanted(home, at)
         if missing is not None:
             return missing
-        if home.passages:
-            return self._lost(home, at)
+        passed = self._has_passed(home, at)
+        if passed is not None:
+            return passed
         stopped, steps = where_it_stopped(self._views, origin, home, at)
         self.steps += steps
         return stopped
@@ -190,12 +216,17 @@ class _Teller:
         return max(known, key=nearness, default=None)
 
     def _when(self, home: View, origin: View | None) -> float | None:
-        """When it passed the client's broker, or was taken."""
+        """When it was accepted; else when it passed the client's broker, or was taken. Reading it does not count."""
+        accepted = [view.accepted for view in self._views.values() if view.accepted is not None]
+        accepted += self._stored.values()
+        if accepted:
+            return min(accepted)
         for view in (home, origin):
-            if view is not None and view.sightings:
-                at: float = (view.passages or view.sightings)[-1]["at"]
+            found = [] if view is None else view.passages or [one for one in view.sightings if one["taken"]]
+            if found:
+                at: float = found[-1]["at"]
                 return at
-        return next(iter(self._stored.values()), None)
+        return None
 
     def _delivered(self, home: View) -> Verdict | None:
         sent = [(one, one["notified"][self._client]) for one in home.sightings if self._client in one["notified"]]
@@ -272,18 +303,38 @@ class _Teller:
         among = "" if len(subscriptions) == 1 else f"none of its {len(subscriptions)} subscriptions matches; nearest, "
         return Verdict("not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}")
 
-    def _lost(self, home: View, at: float | None) -> Verdict:
-        """It was wanted and here, and is not in flight any more."""
+    def _gap_told(self, home: View) -> Verdict | None:
+        """Whether a subscription was told that it misses the event."""
         assert home.client is not None
-        one = next(one for one in home.client["subscriptions"] if one["matches"])
-        if one["number"] is None and one["last"] == 0:
-            return Verdict("pending", f"{subscription(one)} matches, and is just being replayed to")
-        if one["cursor"] is not None:
-            said = f"{subscription(one)} matched it, and has passed it: it has come to offset {one['cursor']:,}"
-            return Verdict("delivered", f"{said} of {one['log']}, and the client has taken it")
-        return Verdict(
-            "lost", f"{subscription(one)} matched it, and the log has it no more: the client is told of a gap"
-        )
+        for one in home.client["subscriptions"]:
+            if one["matches"] and one["gap"] is not None:
+                told = f"{subscription(one)} was told of a gap at {clock(one['gap']['at'])}"
+                return Verdict("lost", f"{told}, and the event is in it: {one['gap']['reason']}")
+        return None
+
+    def _has_passed(self, home: View, at: float | None) -> Verdict | None:
+        """Whether a subscription that wanted it has read beyond it, and nothing of it is in flight any more."""
+        assert home.client is not None
+        seqs = [one["seq"] for view in self._views.values() for one in view.sightings if one["seq"] is not None]
+        seq = seqs[-1] if seqs else self._seq
+        for one in home.client["subscriptions"]:
+            in_time = at is None or one["since"] is None or one["since"] <= at
+            if one["matches"] and in_time and seq is not None and one["cursor"] is not None and one["cursor"] > seq:
+                said = f"{subscription(one)} has come to offset {one['cursor']:,} of {one['log']}"
+                return Verdict("delivered", f"{said}, and the event was before, at {seq:,}: the client has taken it")
+            if one["matches"] and home.passages and one["last"] == 0:
+                return Verdict("pending", f"{subscription(one)} matches, and is just being replayed to")
+        return None
+
+
+def _notified(seen: Mapping[str, View]) -> set[str]:
+    """The clients that were sent it."""
+    return {client for view in seen.values() for one in view.sightings for client in one["notified"]}
+
+
+def _passed(seen: Mapping[str, View]) -> bool:
+    """Whether somebody remembers that it passed."""
+    return any(view.passages for view in seen.values())
 
 
 def _begun(view: View) -> str:

@@ -61,6 +61,16 @@ class View:
         return [one for one in self.sightings if one["fate"] in ("", "dropped")]
 
     @property
+    def accepted(self) -> float | None:
+        """When it was accepted by the broker that took it, if this broker knows."""
+        return min([one["accepted"] for one in self.sightings if one["accepted"] is not None], default=None)
+
+    @property
+    def tells_when(self) -> bool:
+        """Whether this broker knows when it was accepted, or when it passed."""
+        return bool(self.passages) or any(one["accepted"] is not None or one["taken"] for one in self.sightings)
+
+    @property
     def replays(self) -> list[dict[str, Any]]:
         """When it came from where it is stored."""
         return [one for one in self.sightings if one["fate"] == "replayed" and one["sender"] != self.broker]

@@ -14,6 +14,9 @@ def where_it_stopped(
     if home.begun > (at or 0.0):
         started = f"{home.broker} was started at {clock(home.begun)}, after the event"
         return Verdict("restarted", f"{started}: nothing is known from before"), []
+    if origin is not None and not origin.passages and at is not None and origin.begun > at:
+        started = f"{origin.broker} took it at {clock(at)}, and was started again at {clock(origin.begun)}"
+        return Verdict("restarted", f"{started}: what it did with it before is not remembered"), []
     if origin is None or not origin.passages:
         where = "somewhere" if origin is None else f"at {origin.broker}"
         said = f"it was taken {where} at {clock(at)}, longer ago than what happened then is remembered"
