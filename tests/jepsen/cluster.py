@@ -6,7 +6,6 @@ import asyncio
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +29,6 @@ class BrokerTree:
         self._original = plan.parents()
         self.parents = list(self._original)
         self.ports = free_ports(BROKERS)
-        self.restarts: list[tuple[float, str]] = []
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._proxies: dict[tuple[int, int], LinkProxy] = {}
         self.doors = [LinkProxy(port) for port in self.ports]
@@ -58,7 +56,6 @@ class BrokerTree:
         for place in range(BROKERS):
             await self.start(place)
             await self.doors[place].open()
-        self.restarts.clear()
 
     async def close(self) -> None:
         """Kill all brokers, also those that are stopped."""
@@ -86,7 +83,6 @@ class BrokerTree:
                 if running.poll() is not None:
                     raise RuntimeError(f"{name} ended with exit code {running.returncode}; see {log}")
                 await asyncio.sleep(0.02)
-        self.restarts.append((time.time(), name))
 
     def kill(self, place: int) -> None:
         if (running := self._running.pop(place, None)) is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from jepsen.agreement import Comparison, compare, write_own_trace
+from jepsen.agreement import Comparison, compare
 from jepsen.cluster import BrokerTree
 from jepsen.disk import SmallDisk
 from jepsen.judge import Verdict, judge
@@ -30,6 +30,8 @@ ENDS_WITHIN = 60.0
 """Seconds in which a client process must end."""
 LOOK_EVERY = 2.0
 LONGEST_DRAIN = 150.0
+QUIET_WITHIN = 8.0
+"""Seconds after which brokers at which nothing happens have recorded that."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,6 @@ async def run(plan: Plan, folder: Path) -> Outcome:
     if disk is not None:
         disk.mount()
     nemesis = Nemesis(plan, tree, disk, folder / "faults.log")
-    settled: list[float] = []
     problem = ""
     try:
         await tree.open()
@@ -115,7 +116,6 @@ async def run(plan: Plan, folder: Path) -> Outcome:
             raise RuntimeError(f"the brokers did not link in {WHOLE_WITHIN:g} seconds")
         async with _clients("subscribers", plan, tree, folder) as subscribers:
             await subscribers.until_said(b"settled", WHOLE_WITHIN)
-            settled.append(time.time())
             async with _clients("publishers", plan, tree, folder) as publishers:
                 await (nemesis.play() if plan.faults else asyncio.sleep(plan.seconds))
                 await tree.restore()
@@ -123,7 +123,7 @@ async def run(plan: Plan, folder: Path) -> Outcome:
                     problem = f"the healed brokers did not all reach each other in {WHOLE_WITHIN:g} seconds"
                 await publishers.end()
             await _drain(plan, subscribers, [publishers.notes, subscribers.notes])
-            settled.append(time.time())
+            await asyncio.sleep(QUIET_WITHIN)
             await subscribers.end()
         for place in range(len(tree.ports)):
             await tree.end(place)
@@ -132,9 +132,7 @@ async def run(plan: Plan, folder: Path) -> Outcome:
         if disk is not None:
             _keep(tree.data(SMALL_DISK))
     verdict = judge(chain(read_notes(publishers.notes), read_notes(subscribers.notes)))
-    own = folder / "harness.jsonl"
-    write_own_trace(own, tree.restarts, settled)
-    comparison = await compare(verdict, [*tree.traces, own], advertisements=plan.advertisements)
+    comparison = await compare(verdict, tree.traces, advertisements=plan.advertisements)
     return Outcome(plan, dict(+nemesis.done), verdict, comparison, problem)
 
 

@@ -6,14 +6,17 @@ import asyncio
 import subprocess
 import sys
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 import vestnik
 from network.test_durable import process
-from network.worlds import broker, client, logged, quote, taken, until
+from network.worlds import ANYWHERE, broker, client, logged, quote, taken, until
 from vestnik.errors import NotAccepted
+from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
 from vestnik.trace.lives import read_lives, together
 from vestnik.trace.records import (
     Advertised,
@@ -27,10 +30,15 @@ from vestnik.trace.records import (
     Notified,
     Published,
     Rejected,
+    Restarted,
     Settled,
     Subscribed,
     Unsubscribed,
 )
+from vestnik.transport.addresses import read_address
+from vestnik.verify.due import SKEW, due
+from vestnik.verify.histories import History
+from vestnik.verify.quiet import agreements
 from vestnik.verify.traces import check_trace
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
@@ -76,6 +84,125 @@ async def test_the_traces_of_two_brokers_are_right_as_one(tmp_path: Path) -> Non
     assert sorted(kinds(records, Attached, Detached)) == ["Attached", "Attached", "Detached", "Detached"]
     without = [record for record in records if not isinstance(record, Notified)]
     assert [violation.rule for violation in check_trace(without)] == ["liveness"] * 4
+
+
+@pytest.fixture
+def soon_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let brokers look often whether anything happens."""
+    monkeypatch.setattr("vestnik.server.measures.EVERY", 0.05)
+    monkeypatch.setattr("vestnik.observe.calm.QUIET", 0.3)
+    monkeypatch.setattr("vestnik.observe.calm.AGAIN", 0.3)
+
+
+async def until_settled(*files: Path) -> None:
+    """Wait until the brokers of some traces agree that all that is in them by now has settled."""
+    now = time.time()
+
+    def is_settled() -> bool:
+        lives = [life for file in files for life in read_lives(file.read_bytes().splitlines(keepends=True))]
+        records = sorted([record for life in lives for record in life.records], key=lambda record: record.at)
+        return any(records[number].at > now for number in agreements(records))
+
+    await until(is_settled)
+
+
+def without(records: list[AnyRecord], *prices: int) -> list[AnyRecord]:
+    return [record for record in records if not (isinstance(record, Notified) and record.event.data["price"] in prices)]
+
+
+@pytest.mark.usefixtures("soon_quiet")
+async def test_what_is_missing_is_found_without_being_told_that_all_has_settled(tmp_path: Path) -> None:
+    t1, t2 = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    async with (
+        broker("b1", trace=t1) as b1,
+        broker("b2", (b1,), trace=t2) as b2,
+        client(b1, "p") as p,
+        client(b2, "c") as c,
+    ):
+        await until(lambda: len(b2.host.core.topology.brokers()) == 2)
+        subscription = await c.subscribe("price > 10", name="s")
+        await asyncio.sleep(SKEW / 1e6)
+        await p.publish_many([quote(price) for price in (5, 15, 25)])
+        assert await taken(subscription, 2) == [15, 25]
+        await until_settled(t1, t2)
+        await p.publish(quote(35))
+        assert await taken(subscription, 1) == [35]
+        await until_settled(t1, t2)
+    records = read(t1, t2)
+    assert check_trace(records, stored=True) == []
+    for prices in ((15,), (25, 35)):
+        missed = [one for one in check_trace(without(records, *prices), stored=True) if one.rule == "due"]
+        assert [one.event.data["price"] for one in missed if one.event] == list(prices)
+        assert {(one.client, one.subscription) for one in missed} == {("c", "s")}
+
+
+@pytest.mark.usefixtures("soon_quiet")
+async def test_what_is_missing_of_an_outage_is_found(tmp_path: Path) -> None:
+    """The broker of the subscription is killed, and the event is published meanwhile. Its next life goes on."""
+    t1, t2 = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    async with AsyncExitStack() as stack:
+        b1 = await stack.enter_async_context(broker("b1", trace=t1, data=tmp_path / "1"))
+        b2 = await Broker(Settings(name="b2", listen=ANYWHERE, join=(read_address(b1.address),), trace=t2)).__aenter__()
+        p, c = [await stack.enter_async_context(client(b, name)) for b, name in ((b1, "p"), (b2, "c"))]
+        await until(lambda: len(b2.host.core.topology.brokers()) == 2)
+        subscription = await c.subscribe("price > 10", name="s", settled=True)
+        await asyncio.sleep(SKEW / 1e6)
+        await p.publish(quote(15))
+        assert await taken(subscription, 1) == [15]
+        await b2.__aexit__()
+        await p.publish(quote(25))
+        await stack.enter_async_context(broker("b2", (b1,), listen=read_address(b2.address), trace=t2))
+        assert await taken(subscription, 1) == [25]
+        await until_settled(t1, t2)
+    records = read(t1, t2)
+    restarts = [record.node for record in records if isinstance(record, Restarted)]
+    assert sorted(restarts) == ["b1", "b2", "b2"]
+    (again,) = {one.since for one in records if isinstance(one, Subscribed)}
+    assert again is not None, "it is the same subscription in both lives"
+    assert check_trace(records, stored=True) == []
+    for price in (15, 25):
+        missed = [one for one in check_trace(without(records, price), stored=True) if one.rule == "due"]
+        assert [one.event.data["price"] for one in missed if one.event] == [price]
+
+
+@pytest.mark.usefixtures("soon_quiet")
+async def test_what_is_missing_of_a_replay_or_after_cursors_is_found(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker("b", trace=trace, data=tmp_path / "data") as b, client(b, "p") as p:
+        await p.publish_many([quote(price) for price in (1, 2, 3)])
+        (log,) = b.host.core.recovery.read_up_to()
+        async with client(b, "r") as r, client(b, "c") as c:
+            replayed = await r.subscribe("price > 1", name="s", replay=vestnik.Replay(all=True))
+            resumed = await c.subscribe("price > 0", name="s", seen={str(log): 2})
+            assert await taken(replayed, 2) == [2, 3] and await taken(resumed, 2) == [2, 3]
+            await until_settled(trace)
+    records = read(trace)
+    assert [one.replayed for one in records if isinstance(one, Notified) and one.client == "r"] == [True, True]
+    assert check_trace(records, stored=True) == []
+    missed = [one for one in check_trace(without(records, 2, 1), stored=True) if one.rule == "due"]
+    assert sorted((one.client, one.event.data["price"]) for one in missed if one.event) == [("c", 2), ("r", 2)]
+
+
+@pytest.mark.usefixtures("soon_quiet")
+async def test_a_gap_excuses_what_is_in_it(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s")
+        await asyncio.sleep(SKEW / 1e6)
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]
+        b.host.full(b.host._ends["c"])
+        tail = b.host.core.recovery.tail
+        tail.room = tail._size * 5 // 2  # for two events
+        await p.publish_many([quote(price) for price in range(2, 7)])
+        b.host.drained(b.host._ends["c"])
+        assert await taken(subscription, 2) == [5, 6]
+        await until_settled(trace)
+    records = read(trace)
+    assert not list(due(History(records)))
+    untold = [record for record in records if not isinstance(record, Missing)]
+    assert [one.event.data["price"] for one in due(History(untold)) if one.event] == [2, 3, 4]
+    assert [one.event.data["price"] for one in due(History(without(records, 5))) if one.event] == [5]
 
 
 async def test_what_goes_no_further_is_recorded(tmp_path: Path) -> None:

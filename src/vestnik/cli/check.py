@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+from msgspec import structs
 
 from vestnik.cli.inputs import opened, shown_name
 from vestnik.cli.outputs import echo_json
@@ -16,6 +17,7 @@ from vestnik.trace.files import to_plain
 from vestnik.trace.lives import Life, read_lives, together
 from vestnik.trace.records import AnyRecord
 from vestnik.verify.outages import longest_outage
+from vestnik.verify.quiet import agreements
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.traces import check_trace
 from vestnik.verify.violations import Violation
@@ -77,10 +79,12 @@ def command(
         else:
             click.echo(counterexample(violation))
     counts = Counter(type(record).__name__ for record in records)
+    has_settled = bool(counts["Settled"] or agreements(records))
     if not as_json:
-        click.echo(summary(counts, len(found), is_whole=all(whole)))
+        is_due = has_settled or settling is not None or not stored
+        click.echo(summary(counts, len(found), is_whole=all(whole) and is_due))
     rules = {violation.rule for violation in found}
-    say_doubts(records, rules, settling=settling, has_settled=bool(counts["Settled"]))
+    say_doubts(records, rules, settling=settling, has_settled=has_settled)
     ctx.exit(1 if found else 0)
 
 
@@ -142,8 +146,8 @@ def counterexample(violation: Violation) -> str:
 
 def record_text(record: AnyRecord) -> str:
     """A record on one line, without what it has not got."""
-    given = {name: getattr(record, name) for name in record.__struct_fields__ if name != "at"}
-    fields = [f"{name}={_shown(value)}" for name, value in given.items() if value is not None and value is not False]
+    given = [(field, getattr(record, field.name)) for field in structs.fields(record) if field.name != "at"]
+    fields = [f"{field.name}={_shown(value)}" for field, value in given if value != field.default]
     return _printable(" ".join([_time(record.at), type(record).__name__, *fields]))
 
 

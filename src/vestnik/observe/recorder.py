@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from vestnik.broker.effects import (
     Drained,
     Full,
@@ -129,7 +131,8 @@ class Recorder:
             if isinstance(fact, SubscriptionMade):
                 self._epochs[key] = fact.epoch
                 self._numberings[fact.client, fact.epoch] = Numbering(fact.name)
-            if key in self._epochs:
+                yield Subscribed(now, *key, fact.filter, fact.replay, fact.since, fact.seen)
+            elif key in self._epochs:
                 yield Subscribed(now, *key, fact.filter)
         elif key in self._epochs:
             self._numberings.pop((fact.client, self._epochs.pop(key)), None)
@@ -149,10 +152,11 @@ class Recorder:
         while (delivery := numbering.early.pop(numbering.last + 1, None)) is not None:
             numbering.last += 1
             if delivery.gap is not None:
-                yield Missing(now, client, numbering.name, delivery.gap.reason)
+                log, first, end, reason = structs.astuple(delivery.gap)
+                yield Missing(now, client, numbering.name, reason, log, first, end)
             elif delivery.event is not None:
                 numbering.given += 1
-                yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),))
+                yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),), delivery.replayed)
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
         """What was asked for and is not among what is there will not come."""
@@ -171,8 +175,8 @@ def event_records(
 ) -> Iterator[AnyRecord]:
     """Yield what a broker accepted and may go further, what it refused, and what it dropped."""
     match fact:
-        case Stored(client, events):
-            yield from [Published(now, client, event) for event in events if event.seq is not None]
+        case Stored(client, events, time):
+            yield from [Published(now, client, event, time) for event in events if event.seq is not None]
         case NotStored(client, events, reason, False):
             yield from [Rejected(now, client, event, reason) for event in events]
         case PublicationRefused(client, events, refusals):

@@ -251,6 +251,10 @@ class Recovery:
         main = self.feeds.roster.main.get(origin)
         return max(self._frontiers.get(origin, 0), 0 if main is None else main.cursor)
 
+    def read_up_to(self) -> dict[Origin, int]:
+        """Return how far each log was read that can be reached and from which all that comes is live."""
+        return {origin: feed.cursor for origin, feed in self.feeds.roster.main.items() if feed.is_live}
+
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
 

@@ -139,7 +139,7 @@ class BrokerHost:
         observers: list[Observer] = [self.chronicle, self.counts, *([] if trace is None else [trace])]
         self.engine = Engine(core, store, desk, self, observers)
         self._loop = asyncio.get_running_loop()
-        self.measures = Measures(self._loop, self._queues, fsync)
+        self.measures = Measures(self._loop, self._queues, fsync, self._look)
         self._notices = Notices(core, self._loop)
         self._guests: dict[End, Guest] = {}
         self._ends: dict[NodeId, End] = {}
@@ -156,6 +156,8 @@ class BrokerHost:
         self._unanswered: dict[End, list[Message]] = {}  # answers that wait for slow readers
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         self._life = secrets.randbits(62) + 1
+        if trace is not None:
+            trace.begin(core, time.time())
         self.engine.start()
 
     @property
@@ -183,6 +185,10 @@ class BrokerHost:
             self._refuse(end, "shutdown", f"{self.name} is shutting down")
         self._notices.close()
         return ends
+
+    def _look(self) -> None:
+        if self._trace is not None:
+            self._trace.look(time.time())
 
     def _queues(self) -> Queues:
         waiting = dict.fromkeys((False, True), 0)

@@ -22,10 +22,17 @@ class Queues(NamedTuple):
 
 
 class Measures:
-    """`queues` says what waits now; `fsync` is filled by the store, if it has a disk."""
+    """`queues` says what waits now; `fsync` is filled by the store, if it has a disk. Each look calls `then`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, queues: Callable[[], Queues], fsync: Histogram | None) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        queues: Callable[[], Queues],
+        fsync: Histogram | None,
+        then: Callable[[], None],
+    ) -> None:
         self._loop = loop
+        self._then = then
         self.queues = queues
         self.fsync = fsync
         self.loop_lag = Histogram()
@@ -46,3 +53,4 @@ class Measures:
         self.loop_lag.put(max(0.0, now - self._due))
         self._due = now + EVERY
         self._timer = self._loop.call_at(self._due, self._look)
+        self._then()

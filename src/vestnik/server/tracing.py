@@ -10,15 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from vestnik.broker.core import BrokerCore
 from vestnik.broker.stored import StoredEvent
 from vestnik.errors import InvalidSetting
 from vestnik.journal.disk import private
 from vestnik.logs import emit
+from vestnik.observe.calm import Calm
 from vestnik.observe.facts import Fact
 from vestnik.observe.recorder import Recorder
 from vestnik.trace.files import Begin, End, to_line
 from vestnik.trace.lives import read_lives
-from vestnik.trace.records import AnyRecord, Published
+from vestnik.trace.records import AnyRecord, Published, Quiet, Restarted
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -45,6 +47,23 @@ class TraceFile:
                 self._file.close()
             raise InvalidSetting("trace", f"{path} cannot be written: {error.strerror or error}") from None
         self._is_open = True
+        self._node = node
+        self._core: BrokerCore | None = None
+        self._calm = Calm()
+
+    def begin(self, core: BrokerCore, now: float) -> None:
+        """Record that the broker is up."""
+        self._core = core
+        self._calm.disturbed(now)
+        self.write([Restarted(now, self._node, str(core.origin))])
+
+    def look(self, now: float) -> None:
+        """Record that nothing happens, if it does not; call this once a second."""
+        since = self._calm.since(now)
+        if since is not None and self._core is not None:
+            logs = [(str(origin), offset) for origin, offset in self._core.recovery.read_up_to().items()]
+            self.write([Quiet(now, self._node, since, tuple(logs))])
+            self.flush()
 
     def complete(self, stored: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
         """Record what was stored and is not in the file, as it is gone through: it is published by this life."""
@@ -63,6 +82,7 @@ class TraceFile:
 
     def take(self, facts: Sequence[Fact], now: float) -> None:
         """Record what happened."""
+        self._calm.take(facts, now)
         self.write(self._recorder.records(facts, now))
 
     def write(self, records: Iterable[AnyRecord]) -> None:

@@ -28,13 +28,17 @@ class Record(Struct, frozen=True, tag=True, tag_field="op", omit_defaults=True):
 class Subscribed(Record, frozen=True):
     """A client subscribed under a name, or gave the subscription of that name another filter; not a renewal.
 
-    A new one may begin with a `replay` of the past.
+    A new one may begin with a `replay` of the past. If its broker recorded it, what any broker accepts `since` a time
+    in microseconds is to come, and of logs in `seen` what is at these offsets or later. A subscription that goes on at
+    another broker, or in another life of its broker, has the same `since` again.
     """
 
     client: NodeId
     name: str
     filter: Filter
     replay: Replay | None = None
+    since: int | None = None
+    seen: tuple[tuple[str, int], ...] = ()
 
 
 class Unsubscribed(Record, frozen=True):
@@ -54,10 +58,14 @@ class Unadvertised(Record, frozen=True):
 
 
 class Published(Record, frozen=True):
-    """A client handed an event to its broker, and the broker took it: it is stored, with its stream and seq."""
+    """A client handed an event to its broker, and the broker took it: it is stored, with its stream and seq.
+
+    It was `accepted` at this time in microseconds, if the broker recorded that.
+    """
 
     client: NodeId
     event: Event
+    accepted: int | None = None
 
 
 class Acknowledged(Record, frozen=True):
@@ -94,11 +102,17 @@ class Lost(Record, frozen=True):
 
 
 class Missing(Record, frozen=True):
-    """A client was told that before the next notification of a subscription some may be missing, and why."""
+    """A client was told that before the next notification of a subscription some may be missing, and why.
+
+    They are those of a `log` from offset `first` on that are below `end`, if the broker recorded that.
+    """
 
     client: NodeId
     name: str
     reason: str = ""
+    log: str = ""
+    first: int = 0
+    end: int = 0
 
 
 class Settled(Record, frozen=True):
@@ -174,7 +188,18 @@ class Crashed(Record, frozen=True):
 
 
 class Restarted(Record, frozen=True):
+    """A node is up, for the first time or again. A broker writes this `log`."""
+
     node: NodeId
+    log: str = ""
+
+
+class Quiet(Record, frozen=True):
+    """At a broker nothing has happened `since` a time but renewals. It has all of these `logs` below these offsets."""
+
+    node: NodeId
+    since: float
+    logs: tuple[tuple[str, int], ...] = ()
 
 
 class Corrupted(Record, frozen=True):
@@ -187,5 +212,5 @@ class Corrupted(Record, frozen=True):
 AnyRecord: TypeAlias = (
     Subscribed | Unsubscribed | Advertised | Unadvertised | Published | Acknowledged | Rejected | Notified | Lost
     | Missing | Settled | Attached | Detached | Stalled | Resumed
-    | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Corrupted
+    | Sent | Dropped | Vanished | Linked | Cut | Crashed | Restarted | Quiet | Corrupted
 )  # fmt: skip

@@ -13,7 +13,6 @@ from vestnik.trace.records import (
     Detached,
     Linked,
     Restarted,
-    Settled,
 )
 from vestnik.verify.histories import History
 from vestnik.verify.presence import movements
@@ -97,9 +96,7 @@ class Connections:
 
     def end(self) -> int | None:
         """The last record by which all had settled and the network was whole."""
-        records = self._history.records
-        settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
-        return next((number for number in reversed(settled) if self.is_whole(number)), None)
+        return next((number for number in reversed(self._history.settled) if self.is_whole(number)), None)
 
     def last_move(self, client: NodeId, number: int) -> int:
         """Where a client came or went for the last time before record `number`; -1 where it did not."""

@@ -15,6 +15,7 @@ from vestnik.model.events import Event
 from vestnik.trace.files import EVENTFUL
 from vestnik.trace.records import AnyRecord, Sent
 from vestnik.verify.causality import causal
+from vestnik.verify.due import due
 from vestnik.verify.histories import History
 from vestnik.verify.kept import acknowledged, kept
 from vestnik.verify.liveness import liveness
@@ -60,6 +61,7 @@ def by_event(history: History, demands: Demands) -> Iterator[Violation]:
     yield from liveness(history, demands.since, advertisements=demands.advertisements)
     if demands.stored:
         yield from acknowledged(history, demands.since)
+        yield from due(history, demands.since)
     if demands.advertisements:
         yield from admission(history, demands.since)
 

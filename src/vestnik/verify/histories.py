@@ -6,7 +6,8 @@ client itself passes over what comes until then. A filter that was changed in pl
 was published until the change has settled, which it does not before the client is connected. An advertisement counts
 until its end has settled: what was published before may still be on its way to the broker that is to take it.
 
-What happened has settled at the next Settled record, or when the settling time, if there is one, is over.
+What happened has settled at the next Settled record, when all brokers are quiet and agree (`verify/quiet`), or when the
+settling time, if there is one, is over.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from vestnik.trace.records import (
     Unadvertised,
     Unsubscribed,
 )
+from vestnik.verify.quiet import agreements
 from vestnik.wire.messages import NodeId
 
 Key: TypeAlias = tuple[str, str]
@@ -80,7 +82,14 @@ class History:
             if isinstance(record, Attached | Detached):
                 self._connections.setdefault(record.client, []).append(number)
         self._settling = settling
-        self._settled = [number for number, record in enumerate(records) if isinstance(record, Settled)]
+        self.agreed = agreements(records)
+        told = [number for number, record in enumerate(records) if isinstance(record, Settled)]
+        self._settled = sorted({*told, *self.agreed})
+
+    @property
+    def settled(self) -> list[int]:
+        """The records by which all that happened before had settled: somebody says so, or all brokers are quiet."""
+        return self._settled
 
     def settles(self, number: int, at: float = float("-inf")) -> int:
         """The first record by which what happened at record `number`, or is to happen after it at `at`, has settled."""

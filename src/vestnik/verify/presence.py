@@ -68,6 +68,7 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     the past, what is stored at any broker may have been out of reach, or lost on the way.
     """
     begun: dict[Key, int] = {}
+    firsts: dict[tuple[NodeId, str, int], int] = {}  # of subscriptions that go on in another life of their broker
     parted = False
     homes: dict[NodeId, NodeId] = {}
     stalled: set[NodeId] = set()
@@ -79,8 +80,9 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
         elif isinstance(record, Resumed | Attached | Detached):
             stalled.discard(record.client)
         match record:
-            case Subscribed(client=client, name=name):
-                begun.setdefault((client, name), number)
+            case Subscribed(client=client, name=name, since=since_when):
+                first = number if since_when is None else firsts.setdefault((client, name, since_when), number)
+                begun.setdefault((client, name), first)
             case Unsubscribed(client=client, name=name):
                 begun.pop((client, name), None)
             case Attached(client=client, broker=broker):

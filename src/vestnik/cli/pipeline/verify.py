@@ -19,6 +19,7 @@ from vestnik.spark.traces import CUT, END, read_traces
 from vestnik.spark.verify import latency, useless, violation_of, violations
 from vestnik.trace.files import Reader
 from vestnik.trace.lives import Life
+from vestnik.verify.quiet import agreements
 
 
 @click.command("verify", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 a trace cannot be read.")
@@ -69,8 +70,9 @@ def _verify(spark: Any, traces: Sequence[str], out: Path | None, demands: dict[s
             for name, table in {"violations": wrong, **tables}.items():
                 table.write.parquet(str(new / name))
     reader = Reader()
-    life = (reader.read(line[-1]) for line in run.life)
-    say_doubts(life, rules, settling=demands["settling"], has_settled=bool(run.counts.get("Settled")))
+    life = [reader.read(line[-1]) for line in run.life]
+    has_settled = bool(run.counts.get("Settled") or agreements(life))
+    say_doubts(life, rules, settling=demands["settling"], has_settled=has_settled)
     return bool(rules)
 
 

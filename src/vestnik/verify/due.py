@@ -1,0 +1,210 @@
+"""Due: what any broker accepts is handed to every subscription that was there and wants it, or a gap is told.
+
+This is what a count from outside finds: what was accepted, and what was handed over, whatever happened in between. It
+is claimed of subscriptions that their brokers recorded: these say since when what is accepted is to come, and from
+which offsets on the logs are read that the client knew before. A subscription that goes on at another broker, or in
+another life of its broker, is the same.
+
+It is due at the end: the last record by which all had settled. Bound is then a subscription that is there, whose client
+is connected, if every filter that it had since wants the event, and the broker that accepted the event is up. Excused
+is what has expired, and what the client was told is missing: the offsets of a gap; or all that was accepted before, if
+the client was told of no offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from vestnik.matching import Matcher
+from vestnik.model.filters import Filter
+from vestnik.model.times import MICROS
+from vestnik.trace.records import (
+    AnyRecord,
+    Attached,
+    Crashed,
+    Detached,
+    Lost,
+    Missing,
+    Notified,
+    Published,
+    Restarted,
+    Resumed,
+    Stalled,
+    Subscribed,
+    Unsubscribed,
+)
+from vestnik.verify.connections import Connections
+from vestnik.verify.histories import History, Key, key_of
+from vestnik.verify.quiet import is_log_of
+from vestnik.verify.safety import ALWAYS
+from vestnik.verify.violations import Violation, named
+from vestnik.wire.messages import NodeId
+
+SKEW: Final = 250_000
+"""Microseconds by which the clocks of brokers may differ."""
+
+
+class Accepted(NamedTuple):
+    """An event in a log, with the record of its publication."""
+
+    log: str
+    time: int
+    number: int
+    record: Published
+
+
+class Reading:
+    """All that is known of one subscription: what it wanted when, and what it was handed and told."""
+
+    def __init__(self, begun: Subscribed, number: int) -> None:
+        self.begun = begun
+        self.number = number
+        self.filters: list[tuple[float, Filter]] = [(begun.at, begun.filter)]
+        self.open = 0  # brokers at which it is there
+        self.handed: set[Key] = set()
+        self.gaps: list[Missing] = []
+        self.lost = ALWAYS  # when the client was told for the last time of losses without offsets
+
+    def changed(self, record: Subscribed) -> None:
+        if record.filter != self.filters[-1][1]:
+            self.filters.append((record.at, record.filter))
+
+    def wants(self, accepted: Accepted) -> bool:
+        """Whether an event is to come: it is not too old, and every filter since wants it."""
+        return self._is_recent(accepted) and all(one.matches(accepted.record.event) for one in self._since(accepted))
+
+    def _is_recent(self, accepted: Accepted) -> bool:
+        begun, seen = self.begun, dict(self.begun.seen)
+        event = accepted.record.event
+        if accepted.log in seen:
+            return event.seq is not None and event.seq >= seen[accepted.log]
+        replay = begun.replay
+        if replay is not None and not replay.picks and not seen:
+            time = accepted.time if event.time is None else event.time
+            return replay.since is None or time >= replay.since
+        return accepted.time >= max((begun.since or 0) + SKEW, int(begun.at * MICROS) if replay is not None else 0)
+
+    def _since(self, accepted: Accepted) -> Iterator[Filter]:
+        """The filters in force when an event was accepted, or later."""
+        ends = [at for at, _ in self.filters[1:]]
+        for (_, wanted), end in zip(self.filters, [*ends, float("inf")], strict=True):
+            if end * MICROS >= accepted.time - SKEW:
+                yield wanted
+
+    def is_told(self, accepted: Accepted) -> bool:
+        """Whether the client was told that it misses an event."""
+        seq = accepted.record.event.seq or 0
+        is_in_gap = any(gap.log == accepted.log and gap.first <= seq < gap.end for gap in self.gaps)
+        return is_in_gap or accepted.record.at <= self.lost
+
+
+def due(history: History, since: float = ALWAYS) -> Iterator[Violation]:
+    """What was due at the end and neither handed over nor told."""
+    end = _end(history)
+    if end is None:
+        return
+    records = history.records[:end]
+    present = _Present(records)
+    accepted = [one for one in _accepted(records) if one.record.at >= since and present.is_up(one)]
+    until = history.records[end]
+    wanting: Matcher[Reading] = Matcher()
+    for reading in _readings(records):
+        if reading.open and present.takes(reading.begun.client):
+            wanting.add(reading, reading.filters[-1][1])
+    for one in accepted:
+        if not _is_open(history, one, end):
+            continue
+        event = one.record.event
+        for reading in sorted(wanting.match(event), key=lambda reading: reading.number):
+            if key_of(event) not in reading.handed and not reading.is_told(one) and reading.wants(one):
+                client, name = reading.begun.client, reading.begun.name
+                said = f"{client} was never notified of {named(event)} for {name}, which wants it"
+                yield Violation("due", said, client, name, event, (reading.begun, one.record, until))
+
+
+def _end(history: History) -> int | None:
+    """The last record by which all had settled: all brokers agree, or the network was whole then."""
+    agreed = history.agreed[-1] if history.agreed else None
+    whole = Connections(history).end()
+    return max((number for number in (agreed, whole) if number is not None), default=None)
+
+
+def _is_open(history: History, accepted: Accepted, end: int) -> bool:
+    """Whether an event has settled by the end, and was to be handed over by then."""
+    event, until = accepted.record.event, history.records[end].at * MICROS
+    held = event.not_before is not None and event.not_before > until
+    expired = event.expires is not None and event.expires <= until
+    return not held and not expired and history.settles(accepted.number) <= end
+
+
+def _accepted(records: Sequence[AnyRecord]) -> list[Accepted]:
+    """What was accepted, each event where it was first."""
+    logs: dict[NodeId, str] = {}
+    found: dict[Key, Accepted] = {}
+    for number, record in enumerate(records):
+        match record:
+            case Restarted(node=node, log=log):
+                logs[node] = log
+            case Published(event=event, accepted=int(time)) if event.broker is not None:
+                one = Accepted(logs.get(event.broker, ""), time, number, record)
+                found.setdefault(key_of(event), one)
+    return list(found.values())
+
+
+def _readings(records: Sequence[AnyRecord]) -> list[Reading]:
+    found: dict[tuple[NodeId, str, int], Reading] = {}
+    current: dict[tuple[NodeId, str], Reading] = {}
+    for number, record in enumerate(records):
+        match record:
+            case Subscribed(client=client, name=name, since=int(since)):
+                key = client, name
+                if (client, name, since) not in found:
+                    found[client, name, since] = Reading(record, number)
+                current[key] = found[client, name, since]
+                current[key].open += 1
+                current[key].changed(record)
+            case Subscribed(client=client, name=name) if (client, name) in current:
+                current[client, name].changed(record)
+            case Unsubscribed(client=client, name=name) if (client, name) in current:
+                current[client, name].open -= 1
+            case Notified(client=client, event=event, numbers=numbers):
+                for name, _ in numbers:
+                    if (client, name) in current:
+                        current[client, name].handed.add(key_of(event))
+            case Missing(client=client, name=name, log=str(log)) if log and (client, name) in current:
+                current[client, name].gaps.append(record)
+            case Missing(client=client, name=name) | Lost(client=client, name=name) if (client, name) in current:
+                current[client, name].lost = record.at
+    return list(found.values())
+
+
+class _Present:
+    """Who is there at the end."""
+
+    def __init__(self, records: Sequence[AnyRecord]) -> None:
+        self._homes: dict[NodeId, set[NodeId]] = {}
+        self._stalled: set[NodeId] = set()
+        self._down: set[NodeId] = set()
+        for record in records:
+            match record:
+                case Attached(client=client, broker=broker):
+                    self._homes.setdefault(client, set()).add(broker)
+                    self._stalled.discard(client)
+                case Detached(client=client, broker=broker):
+                    self._homes.get(client, set()).discard(broker)
+                case Stalled(client=client):
+                    self._stalled.add(client)
+                case Resumed(client=client):
+                    self._stalled.discard(client)
+                case Crashed(node=node):
+                    self._down.add(node)
+                case Restarted(node=node):
+                    self._down.discard(node)
+
+    def takes(self, client: NodeId) -> bool:
+        return bool(self._homes.get(client)) and client not in self._stalled
+
+    def is_up(self, accepted: Accepted) -> bool:
+        """Whether the broker that has an event in its log is up."""
+        return not any(is_log_of(accepted.log, node) for node in self._down)

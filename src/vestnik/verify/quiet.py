@@ -1,0 +1,47 @@
+"""When brokers agree that nothing is on its way between them.
+
+Each broker records now and then since when it is quiet, and how far it has read each log. If there is a moment at which
+all that are up were quiet, and all have read the log of each up to its end, nothing was on its way then: what a broker
+accepts travels before the end that others are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vestnik.trace.records import AnyRecord, Crashed, Quiet, Restarted
+from vestnik.wire.messages import NodeId
+
+
+def agreements(records: Sequence[AnyRecord]) -> list[int]:
+    """Return the numbers of records by which all brokers that are up were quiet and agreed."""
+    up: set[NodeId] = set()
+    latest: dict[NodeId, int] = {}
+    found: set[int] = set()
+    for number, record in enumerate(records):
+        match record:
+            case Crashed(node=node):
+                up.discard(node)
+                latest.pop(node, None)
+            case Restarted(node=node, log=log) if log:
+                up.add(node)
+                latest.pop(node, None)
+            case Quiet(node=node):
+                up.add(node)
+                latest[node] = number
+                if latest.keys() == up and _agree([records[place] for place in latest.values()]):
+                    found.add(min(latest.values()))
+    return sorted(found)
+
+
+def _agree(quiet: Iterable[AnyRecord]) -> bool:
+    said = [record for record in quiet if isinstance(record, Quiet)]
+    if max(record.since for record in said) > min(record.at for record in said):
+        return False
+    read = {record.node: dict(record.logs) for record in said}
+    ends = [(log, end) for node, logs in read.items() for log, end in logs.items() if is_log_of(log, node)]
+    return len(ends) == len(said) and all(logs.get(log) == end for logs in read.values() for log, end in ends)
+
+
+def is_log_of(log: str, broker: NodeId) -> bool:
+    return log.rpartition("/")[0] == broker
