@@ -22,6 +22,7 @@ from jepsen.judge import Verdict, judge
 from jepsen.nemesis import SMALL_DISK, Nemesis
 from jepsen.plan import Plan
 from jepsen.processes import start
+from jepsen.quiet import until_quiet
 from jepsen.records import read_notes
 
 WHOLE_WITHIN = 60.0
@@ -30,8 +31,8 @@ ENDS_WITHIN = 60.0
 """Seconds in which a client process must end."""
 LOOK_EVERY = 2.0
 LONGEST_DRAIN = 150.0
-QUIET_WITHIN = 8.0
-"""Seconds after which brokers at which nothing happens have recorded that."""
+QUIET_WITHIN = 90.0
+"""Seconds in which healed brokers must be quiet at the same time: `vestnik check` needs that to know what is due."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ async def run(plan: Plan, folder: Path) -> Outcome:
                     problem = f"the healed brokers did not all reach each other in {WHOLE_WITHIN:g} seconds"
                 await publishers.end()
             await _drain(plan, subscribers, [publishers.notes, subscribers.notes])
-            await asyncio.sleep(QUIET_WITHIN)
+            if not await until_quiet(tree.traces, QUIET_WITHIN):
+                problem = problem or f"the brokers were not quiet in {QUIET_WITHIN:g} seconds"
             await subscribers.end()
         for place in range(len(tree.ports)):
             await tree.end(place)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vestnik.services.views import Step, Story, Verdict, View, clock, failed, names, numbers, subscription, unwanted
+from vestnik.services.homes import Home
+from vestnik.services.views import Step, Story, Verdict, View, begun, clock, names, numbers, unwanted
 from vestnik.services.ways import where_it_stopped
 
 
@@ -136,7 +137,7 @@ class _Teller:
         taken = " and ".join(f"{broker} at {clock(at)}" for broker, at in takers.items())
         younger = self._restarted()
         if younger:
-            said = " and ".join(_begun(view) for view in younger)
+            said = " and ".join(begun(view) for view in younger)
             return Verdict("restarted", f"it was taken by {taken}; {said}")
         return Verdict("forgotten", f"it was taken by {taken}, longer ago than what becomes of events is remembered")
 
@@ -157,7 +158,7 @@ class _Teller:
     def _journey(self, seen: Mapping[str, View]) -> str:
         clients = _notified(seen)
         if not _passed(seen):
-            said = " and ".join(_begun(view) for view in self._restarted()) or "what became of it first is forgotten"
+            said = " and ".join(begun(view) for view in self._restarted()) or "what became of it first is forgotten"
             return f"it was read from a log, and was sent to {', '.join(sorted(clients))}; {said}"
         for view in seen.values():
             for one in view.passages[-1:]:
@@ -178,24 +179,23 @@ class _Teller:
             return Verdict("unknown-client", said + self._beyond())
         for at, what in home.client["happenings"][-3:]:
             self.step(home.broker, at, f"client {self._client} {what}")
-        delivered = self._delivered(home) or self._gap_told(home)
-        if delivered is not None:
-            return delivered
-        waits = self._in_log(home)
-        if waits is not None:
-            return waits
         at = self._when(home, origin)
-        if home.passages and home.passages[-1]["fate"] == "dropped":
-            return Verdict("expired", f"it had expired when it came to {home.broker}, at {clock(at)}")
-        missing = self._unwanted(home, at)
-        if missing is not None:
-            return missing
-        passed = self._has_passed(home, at)
-        if passed is not None:
-            return passed
+        here = Home(home, self._client, self._offset(), at)
+        verdict = here.delivered() or here.gap_told() or here.in_log()
+        if verdict is None and home.passages and home.passages[-1]["fate"] == "dropped":
+            verdict = Verdict("expired", f"it had expired when it came to {home.broker}, at {clock(at)}")
+        verdict = verdict or here.unwanted() or here.has_passed()
+        self.steps += here.steps
+        if verdict is not None:
+            return verdict
         stopped, steps = where_it_stopped(self._views, origin, home, at)
         self.steps += steps
         return stopped
+
+    def _offset(self) -> int | None:
+        """The offset of the event in its log."""
+        seqs = [one["seq"] for view in self._views.values() for one in view.sightings if one["seq"] is not None]
+        return seqs[-1] if seqs else self._seq
 
     def _beyond(self) -> str:
         """Where else it may be: behind links that are down."""
@@ -228,104 +228,6 @@ class _Teller:
                 return at
         return None
 
-    def _delivered(self, home: View) -> Verdict | None:
-        sent = [(one, one["notified"][self._client]) for one in home.sightings if self._client in one["notified"]]
-        if sent:
-            one, pairs = sent[-1]
-            replayed = ", replayed" if one["fate"] == "replayed" else ""
-            said = f"it was delivered as {numbers(pairs)}{replayed}: {home.broker} sent it at {clock(one['at'])}"
-            return Verdict("delivered", said)
-        assert home.client is not None
-        waiting = [one for one in home.client["subscriptions"] if one["number"] is not None]
-        if waiting:
-            given = numbers([[one["name"], one["number"]] for one in waiting])
-            said = f"it is {given}, which {home.broker} has sent, and sends again when {self._client} asks for it"
-            return Verdict("delivered", said)
-        return None
-
-    def _in_log(self, home: View) -> Verdict | None:
-        """Whether a subscription that catches up has not come to the event yet."""
-        assert home.client is not None
-        seqs = [one["seq"] for view in self._views.values() for one in view.sightings if one["seq"] is not None]
-        for one in home.client["subscriptions"] if seqs else ():
-            lags = one["matches"] and one["state"] in ("FETCHING", "UNREACHABLE")
-            if lags and one["cursor"] <= seqs[-1]:
-                return Verdict("kept", f"it waits in the log {one['log']}: {self._lag(home, one)}")
-        return None
-
-    def _lag(self, home: View, one: Mapping[str, Any]) -> str:
-        """Why a subscription has not come further in a log."""
-        assert home.client is not None
-        read = f"{subscription(one)} has come to offset {one['cursor']:,}"
-        if not home.client["connected"]:
-            return f"{read}, and goes on when {self._client} comes back to {home.broker}"
-        if home.client["full"]:
-            return f"{read}, and goes on when {self._client} takes what it was sent"
-        if one["state"] == "UNREACHABLE":
-            return f"{read}, and goes on when {home.broker} can reach that log"
-        return f"{read}, and reads on as {self._client} takes what it was sent"
-
-    def _unwanted(self, home: View, at: float | None) -> Verdict | None:
-        """Why no subscription of the client was there for it, if none was."""
-        assert home.client is not None
-        subscriptions, ended = home.client["subscriptions"], home.client["ended"]
-        matching = [one for one in subscriptions if one["matches"]]
-        in_time = [one for one in matching if at is None or one["since"] is None or one["since"] <= at]
-        if in_time:
-            return None
-        for one in matching:
-            self.step(home.broker, one["since"], f"{self._client} made {subscription(one)}, which matches")
-        before = [one for one in ended if one["matches"] and (at is None or one["at"] <= at)]
-        for one in ended:
-            if one["matches"]:
-                self.step(home.broker, one["at"], f"{subscription(one)} ended: {one['reason']}")
-        begun = _begun(home)
-        is_younger = at is not None and home.begun > at
-        if matching:
-            one = min(matching, key=lambda one: float(one["since"]))
-            if is_younger and one.get("resumed"):
-                return Verdict("restarted", f"{begun}; {subscription(one)} was there before, and may have got it")
-            late = f"{subscription(one)} has been there since {clock(one['since'])}, and the event was before, at"
-            again = f"; {begun}" if is_younger else ""
-            return Verdict("too-late", f"{late} {clock(at)}; with a replay it would have come{again}")
-        if before:
-            one = before[-1]
-            return Verdict(
-                "ended", f"{subscription(one)} ended at {clock(one['at'])}, before the event: {one['reason']}"
-            )
-        if not subscriptions and is_younger:
-            return Verdict("restarted", f"{self._client} has no subscription at {home.broker} now; {begun}")
-        if not subscriptions:
-            return Verdict("no-subscription", f"{self._client} has no subscription at {home.broker}")
-        for one in subscriptions:
-            self.step(home.broker, None, f"{subscription(one)} does not match: {failed(one)}")
-        nearest = min(subscriptions, key=lambda one: len(one["failed"]))
-        among = "" if len(subscriptions) == 1 else f"none of its {len(subscriptions)} subscriptions matches; nearest, "
-        return Verdict("not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}")
-
-    def _gap_told(self, home: View) -> Verdict | None:
-        """Whether a subscription was told that it misses the event."""
-        assert home.client is not None
-        for one in home.client["subscriptions"]:
-            if one["matches"] and one["gap"] is not None:
-                told = f"{subscription(one)} was told of a gap at {clock(one['gap']['at'])}"
-                return Verdict("lost", f"{told}, and the event is in it: {one['gap']['reason']}")
-        return None
-
-    def _has_passed(self, home: View, at: float | None) -> Verdict | None:
-        """Whether a subscription that wanted it has read beyond it, and nothing of it is in flight any more."""
-        assert home.client is not None
-        seqs = [one["seq"] for view in self._views.values() for one in view.sightings if one["seq"] is not None]
-        seq = seqs[-1] if seqs else self._seq
-        for one in home.client["subscriptions"]:
-            in_time = at is None or one["since"] is None or one["since"] <= at
-            if one["matches"] and in_time and seq is not None and one["cursor"] is not None and one["cursor"] > seq:
-                said = f"{subscription(one)} has come to offset {one['cursor']:,} of {one['log']}"
-                return Verdict("delivered", f"{said}, and the event was before, at {seq:,}: the client has taken it")
-            if one["matches"] and home.passages and one["last"] == 0:
-                return Verdict("pending", f"{subscription(one)} matches, and is just being replayed to")
-        return None
-
 
 def _notified(seen: Mapping[str, View]) -> set[str]:
     """The clients that were sent it."""
@@ -335,7 +237,3 @@ def _notified(seen: Mapping[str, View]) -> set[str]:
 def _passed(seen: Mapping[str, View]) -> bool:
     """Whether somebody remembers that it passed."""
     return any(view.passages for view in seen.values())
-
-
-def _begun(view: View) -> str:
-    return f"{view.broker} was started at {clock(view.begun)}, and what it sent before is not remembered"

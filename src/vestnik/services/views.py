@@ -85,6 +85,10 @@ class View:
         return next((near for near, far in self.behind.items() if to in far), None)
 
 
+def begun(view: View) -> str:
+    return f"{view.broker} was started at {clock(view.begun)}, and what it sent before is not remembered"
+
+
 def unwanted(way: Mapping[str, Any], neighbour: str) -> str:
     """Why an event does not go to a neighbour."""
     if way.get("wants"):
