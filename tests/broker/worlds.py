@@ -104,7 +104,7 @@ class World:
         return far
 
     def handle(self, sender: str, message: Message) -> list[Effect]:
-        """Return the effects of a message, and answer nothing. What observers are told of clients is left out."""
+        """Return the effects of a message, and answer nothing. Leave out the facts about clients."""
         return [one for one in self.broker.handle(message, sender, self.now) if not isinstance(one, OF_CLIENTS)]
 
     def tell(self, sender: str, message: Message) -> list[Effect]:

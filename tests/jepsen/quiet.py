@@ -12,7 +12,7 @@ LOOK_EVERY = 0.5
 
 
 async def until_quiet(traces: list[Path], seconds: float) -> bool:
-    """Return whether the brokers were quiet at the same time, and had read all logs, within so many seconds."""
+    """Return whether the brokers were quiet at the same time, and had read all logs, within some seconds."""
     until = time.monotonic() + seconds
     began = time.time()
     while time.monotonic() < until:

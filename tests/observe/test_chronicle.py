@@ -1,4 +1,4 @@
-"""What a broker remembers of what it did, and for how long."""
+"""A broker remembers its recent past, up to a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What facts are made of what a broker is told and wants done."""
+"""Facts are made of a message to a broker and its effects."""
 
 from __future__ import annotations
 

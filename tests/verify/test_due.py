@@ -1,4 +1,4 @@
-"""What is due is counted from outside: what was accepted, what was handed over, and what was told."""
+"""The rule `due` counts accepted events against those that were handed over or are in gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker tells Prometheus through the gateway in its process."""
+"""Readings of a broker for Prometheus, through the gateway in its process."""
 
 from __future__ import annotations
 

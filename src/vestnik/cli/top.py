@@ -32,7 +32,7 @@ COLUMNS = {
     "passed/s": "passed/s",
     "notified/s": "notified/s",
 }
-"""With the heads of the columns. What else there is of a broker is printed as JSON only."""
+"""The columns of the table, with their heads. JSON has more."""
 
 
 @click.command("top", epilog="Exit codes: 0 done; 2 there is no broker; 130 ended by Ctrl-C.")

@@ -21,7 +21,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Reading(NamedTuple):
-    """What somebody else measures, with its meaning; what only grows has a name that ends with `_total`.
+    """A measurement of somebody else, with its meaning. The name of a counter ends with `_total`.
 
     There is a value for each combination of labels; mostly there is one, without labels.
     """

@@ -1,6 +1,6 @@
-"""What happened at a broker, as one stream of facts, and what is made of it.
+"""One stream of facts about a broker, and the folds over it.
 
-facts               what can happen, and the one function that makes facts of what a broker is told and wants done
+facts               all kinds of facts, and the one function that makes them of a message and its effects
 chronicle           what a broker did lately, for whoever asks why
 recorder            the records of a trace; those of a client are in client_records
 calm                since when nothing has happened

@@ -1,4 +1,4 @@
-"""What one broker did lately, for whoever asks why.
+"""The recent past of one broker, for everybody who asks why.
 
 To note something costs next to nothing: facts are kept as they are, and looked through when somebody asks. Of events,
 the last `EVENTS` are remembered, and fewer if they are large or went to very many; of all else, the last `OTHERS`.
@@ -54,7 +54,7 @@ Numbers: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Turn(NamedTuple):
-    """What happened at one time to this number of `events`, of about `size` bytes."""
+    """Facts of one time about this number of `events`, of about `size` bytes."""
 
     at: float
     facts: Sequence[Fact]
@@ -63,7 +63,7 @@ class Turn(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """What became of an event that was here: it was taken from a local client, or came from a neighbour.
+    """An event that was here: a local client published it, or it came from a neighbour.
 
     It went `onward` to neighbours, and to clients with these numberings and numbers; or it did not, for a reason. It
     was `accepted` by the broker that took it at this time, if that is known.

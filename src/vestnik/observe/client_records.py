@@ -1,4 +1,4 @@
-"""What happens at one client, in the records of a trace."""
+"""Records of a trace about one client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much happened at a broker since it was started."""
+"""Totals of events, notifications, gaps and refusals since a broker was started."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vestnik.observe.facts import (
 
 
 class Total(NamedTuple):
-    """What is counted: its name, and how many of it a fact tells of."""
+    """A total: its name, and how much a fact adds to it."""
 
     name: str
     of: Callable[[Any], int]

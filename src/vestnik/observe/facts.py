@@ -1,4 +1,4 @@
-"""Facts: what happened at one broker, in the order in which it happened.
+"""Facts about one broker, in the order in which they happened.
 
 A broker is told a message and returns effects. `facts_of` makes facts of both, and is the only place that looks at
 them: everybody who observes a broker is a fold over facts. A fact is about a whole batch, so facts cost little; where
@@ -109,7 +109,7 @@ class Given(Struct, frozen=True):
 
 
 class GivenAgain(Struct, frozen=True):
-    """A local client asked for what it misses. By numbering, the last number, and what is still there."""
+    """A local client asked for notifications that it misses. It was told the last number of each numbering."""
 
     client: NodeId
     last: tuple[tuple[int, int], ...]

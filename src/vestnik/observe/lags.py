@@ -10,7 +10,7 @@ from vestnik.wire.messages import NodeId
 
 
 class Lag(NamedTuple):
-    """A subscription of a local client lags by so many offsets, in all logs together."""
+    """A subscription of a local client lags by this number of offsets, over all logs."""
 
     client: NodeId
     name: str

@@ -1,4 +1,4 @@
-"""What happens at one broker, in the records of a trace.
+"""Records of a trace about one broker.
 
 A client counts as notified when its broker sends it what is in turn: what is sent again is not recorded again, and what
 is sent early is recorded when it is in turn. Subscriptions to events of brokers themselves are left out: nobody
@@ -159,7 +159,7 @@ class Recorder:
                 yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),), delivery.replayed)
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
-        """What was asked for and is not among what is there will not come."""
+        """Yield the notifications that a client asked for and that the broker has no more."""
         for epoch, number in last:
             numbering = self._numberings.get((client, epoch))
             while numbering is not None and numbering.last < number:

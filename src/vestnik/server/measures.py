@@ -1,4 +1,4 @@
-"""What a broker process measures of itself: how late its event loop is, how long its disk takes, and what waits."""
+"""Measurements of a broker process: its event loop, its disk and its queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker of a client tells of its subscriptions and one event."""
+"""The verdict of the client's own broker on one event, by its subscriptions there."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class _Teller:
         return Verdict("forgotten", f"it was taken by {taken}, longer ago than what becomes of events is remembered")
 
     def _takers(self) -> dict[str, float]:
-        """When which broker took it, as far as is known."""
+        """The brokers that took it, each with the time."""
         read = {
             one["broker"]: one["accepted"]
             for view in self._views.values()

@@ -1,7 +1,7 @@
-"""Due: what any broker accepts is handed to every subscription that was there and wants it, or a gap is told.
+"""Due: every event that any broker accepts is handed to all subscriptions that were there and want it, or is in a gap.
 
-This is what a count from outside finds: what was accepted, and what was handed over, whatever happened in between. It
-is claimed of subscriptions that their brokers recorded: these say since when what is accepted is to come, and from
+A count from outside finds the same: accepted events against those handed over, whatever happened in between. The rule
+speaks of subscriptions that their brokers recorded: these say since when what is accepted is to come, and from
 which offsets on the logs are read that the client knew before. A subscription that goes on at another broker, or in
 another life of its broker, is the same.
 
@@ -100,7 +100,7 @@ class Reading:
 
 
 def due(history: History, since: float = ALWAYS) -> Iterator[Violation]:
-    """What was due at the end and neither handed over nor told."""
+    """Yield events that were due at the end, and were neither handed over nor in a gap."""
     end = _end(history)
     if end is None:
         return
@@ -139,7 +139,7 @@ def _is_open(history: History, accepted: Accepted, end: int) -> bool:
 
 
 def _accepted(records: Sequence[AnyRecord]) -> list[Accepted]:
-    """What was accepted, each event where it was first."""
+    """Return all accepted events, each where it was accepted first."""
     logs: dict[NodeId, str] = {}
     found: dict[Key, Accepted] = {}
     for number, record in enumerate(records):
@@ -180,7 +180,7 @@ def _readings(records: Sequence[AnyRecord]) -> list[Reading]:
 
 
 class _Present:
-    """Who is there at the end."""
+    """Clients and brokers that are there at the end."""
 
     def __init__(self, records: Sequence[AnyRecord]) -> None:
         self._homes: dict[NodeId, set[NodeId]] = {}
