@@ -121,7 +121,9 @@ def test_what_clients_want_is_told_when_it_begins_changes_and_ends() -> None:
     ended, again = of_clients(facts(world, "c", Subscribe("s", DEAR, afresh=9)))
     assert isinstance(ended, SubscriptionEnded) and "begun it again" in ended.reason
     assert isinstance(again, SubscriptionMade) and (again.epoch, again.resumed) == (9, False)
-    assert of_clients(facts(world, "c", Unsubscribe("s"))) == [SubscriptionEnded("c", "s", "unsubscribed")]
+    assert of_clients(facts(world, "c", Unsubscribe("s"))) == [
+        SubscriptionEnded("c", "s", "unsubscribed", (("b/1", 1),))
+    ]
     assert not of_clients(facts(world, "c", Unsubscribe("s"))), "it was over"
     facts(world, "c", Subscribe("t", CHEAP, lease=5.0))
     facts(world, "c", Subscribe("u", CHEAP))

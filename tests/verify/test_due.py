@@ -97,6 +97,15 @@ def test_it_is_the_same_subscription_in_another_life_of_its_broker() -> None:
     )
 
 
+def test_a_subscription_that_ended_has_what_is_before_its_cursors() -> None:
+    first: list[AnyRecord] = [subscribed(2.0), published(1, 5.0), notified(8.0, 1)]
+    records = [*first[:2], published(2, 6.0), published(3, 7.0), *first[2:]]
+    assert missed(*records, Unsubscribed(9.0, "c", "s", ((LOG, 3),))) == [2]
+    assert missed(*records, Unsubscribed(9.0, "c", "s", ((LOG, 3),)), Detached(9.1, "c", "b")) == [2]
+    assert missed(*records, Unsubscribed(9.0, "c", "s", (("x/1", 3),))) == [], "that is another log"
+    assert missed(*records, notified(8.5, 2), Unsubscribed(9.0, "c", "s", ((LOG, 3),))) == []
+
+
 @pytest.mark.parametrize(
     "excuse",
     [

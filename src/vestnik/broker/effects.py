@@ -127,11 +127,12 @@ class SubscriptionChanged(Struct, frozen=True):
 
 
 class SubscriptionEnded(Struct, frozen=True):
-    """A subscription of a local client is over, for a reason."""
+    """A subscription of a local client is over, for a reason. It had come to the cursors in `seen`."""
 
     client: NodeId
     name: str
     reason: str
+    seen: tuple[tuple[str, int], ...] = ()
 
 
 class OfferMade(Struct, frozen=True):

@@ -122,7 +122,7 @@ class Reception:
         if before is not None and goes_on:
             effects += self._renewed(source, before, message, now)
         else:
-            effects += [] if before is None else [SubscriptionEnded(*source, BEGUN_AGAIN)]
+            effects += [] if before is None else [self._ended(source, BEGUN_AGAIN)]
             effects += self._begin(source, message, cursors, now)
         if self._announcements is not None and asks(message.filter) and not (goes_on and old == message.filter):
             effects += self._ask_what_is_open(source, message.filter, now)
@@ -237,8 +237,13 @@ class Reception:
             return []
         self._router.unsubscribe(Source(client, name), subscription.filter)
         self._announce(SUBSCRIPTION, Source(client, name), subscription.filter)
+        ended = self._ended((client, name), reason)
         self._recovery.feeds.end((client, name))
-        return [SubscriptionEnded(client, name, reason)]
+        return [ended]
+
+    def _ended(self, key: ReaderKey, reason: str) -> Effect:
+        cursors = self._recovery.feeds.cursors(key)
+        return SubscriptionEnded(*key, reason, tuple([(str(origin), offset) for origin, offset in cursors.items()]))
 
     # --- advertisements ---
 
@@ -426,11 +431,12 @@ class Reception:
         if not client or not subscription or subscription.filter != wanted:
             return []
         del client.subscriptions[source.name]
+        ended = self._ended(source, LAPSED)
         self._recovery.feeds.end(source)
         self._announce(SUBSCRIPTION, source, wanted)
         if client.is_forgotten:
             del self._clients[source.node]
-        return [SubscriptionEnded(*source, LAPSED)]
+        return [ended]
 
     def _forget_offer(self, source: Source, offered: Filter) -> list[Effect]:
         """End an advertisement that has expired."""

@@ -136,7 +136,7 @@ class Recorder:
                 yield Subscribed(now, *key, fact.filter)
         elif key in self._epochs:
             self._numberings.pop((fact.client, self._epochs.pop(key)), None)
-            yield Unsubscribed(now, *key)
+            yield Unsubscribed(now, *key, fact.seen if isinstance(fact, SubscriptionEnded) else ())
 
     # --- notifications ---
 

@@ -42,8 +42,11 @@ class Subscribed(Record, frozen=True):
 
 
 class Unsubscribed(Record, frozen=True):
+    """A subscription is over. Of the logs in `seen` it was given all that it wanted below these offsets, or a gap."""
+
     client: NodeId
     name: str
+    seen: tuple[tuple[str, int], ...] = ()
 
 
 class Advertised(Record, frozen=True):

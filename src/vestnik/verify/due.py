@@ -6,14 +6,15 @@ which offsets on the logs are read that the client knew before. A subscription t
 another life of its broker, is the same.
 
 It is due at the end: the last record by which all had settled. Bound is then a subscription that is there, whose client
-is connected, if every filter that it had since wants the event, and the broker that accepted the event is up. Excused
+is connected, if every filter that it had since wants the event, and the broker that accepted the event is up. A
+subscription that ended before is bound as far as its broker says that it had come in each log. Excused
 is what has expired, and what the client was told is missing: the offsets of a gap; or all that was accepted before, if
 the client was told of no offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from vestnik.matching import Matcher
@@ -62,6 +63,7 @@ class Reading:
         self.number = number
         self.filters: list[tuple[float, Filter]] = [(begun.at, begun.filter)]
         self.open = 0  # brokers at which it is there
+        self.ended: list[Unsubscribed] = []  # with how far it had come
         self.handed: set[Key] = set()
         self.gaps: list[Missing] = []
         self.lost = ALWAYS  # when the client was told for the last time of losses without offsets
@@ -99,28 +101,59 @@ class Reading:
         return is_in_gap or accepted.record.at <= self.lost
 
 
+class Claim(NamedTuple):
+    """An accepted event was to be handed to a subscription before a record."""
+
+    reading: Reading
+    accepted: Accepted
+    until: AnyRecord
+
+
 def due(history: History, since: float = ALWAYS) -> Iterator[Violation]:
-    """Yield events that were due at the end, and were neither handed over nor in a gap."""
+    """Yield events that were due, and were neither handed over nor in a gap."""
+    claims: dict[tuple[str, ...], Claim] = {}
+    for claim in [*_at_the_end(history), *_at_endings(history)]:
+        begun, event = claim.reading.begun, claim.accepted.record.event
+        claims.setdefault((begun.client, begun.name, *key_of(event)), claim)
+    for reading, accepted, until in claims.values():
+        client, name, event = reading.begun.client, reading.begun.name, accepted.record.event
+        is_met = key_of(event) in reading.handed or reading.is_told(accepted)
+        if accepted.record.at >= since and not is_met:
+            said = f"{client} was never notified of {named(event)} for {name}, which wants it"
+            yield Violation("due", said, client, name, event, (reading.begun, accepted.record, until))
+
+
+def _at_the_end(history: History) -> Iterator[Claim]:
+    """Yield what subscriptions have to have that are there at the end."""
     end = _end(history)
     if end is None:
         return
     records = history.records[:end]
     present = _Present(records)
-    accepted = [one for one in _accepted(records) if one.record.at >= since and present.is_up(one)]
-    until = history.records[end]
-    wanting: Matcher[Reading] = Matcher()
-    for reading in _readings(records):
-        if reading.open and present.takes(reading.begun.client):
-            wanting.add(reading, reading.filters[-1][1])
-    for one in accepted:
-        if not _is_open(history, one, end):
-            continue
+    readings = [one for one in _readings(records) if one.open and present.takes(one.begun.client)]
+    accepted = [one for one in _accepted(records) if present.is_up(one) and _is_open(history, one, end)]
+    for reading, one in _wanted(readings, accepted):
+        yield Claim(reading, one, history.records[end])
+
+
+def _at_endings(history: History) -> Iterator[Claim]:
+    """Yield what subscriptions have to have that ended: their brokers recorded how far they had come."""
+    readings = [one for one in _readings(history.records) if one.ended]
+    for reading, one in _wanted(readings, _accepted(history.records) if readings else ()):
         event = one.record.event
-        for reading in sorted(wanting.match(event), key=lambda reading: reading.number):
-            if key_of(event) not in reading.handed and not reading.is_told(one) and reading.wants(one):
-                client, name = reading.begun.client, reading.begun.name
-                said = f"{client} was never notified of {named(event)} for {name}, which wants it"
-                yield Violation("due", said, client, name, event, (reading.begun, one.record, until))
+        passed = [end for end in reading.ended if (event.seq or 0) < dict(end.seen).get(one.log, 0)]
+        if passed and (event.expires is None or event.expires > passed[0].at * MICROS):
+            yield Claim(reading, one, passed[0])
+
+
+def _wanted(readings: Iterable[Reading], accepted: Iterable[Accepted]) -> Iterator[tuple[Reading, Accepted]]:
+    wanting: Matcher[Reading] = Matcher()
+    for reading in readings:
+        wanting.add(reading, reading.filters[-1][1])
+    for one in accepted:
+        for reading in sorted(wanting.match(one.record.event), key=lambda reading: reading.number):
+            if reading.wants(one):
+                yield reading, one
 
 
 def _end(history: History) -> int | None:
@@ -168,6 +201,7 @@ def _readings(records: Sequence[AnyRecord]) -> list[Reading]:
                 current[client, name].changed(record)
             case Unsubscribed(client=client, name=name) if (client, name) in current:
                 current[client, name].open -= 1
+                current[client, name].ended += [record] if record.seen else []
             case Notified(client=client, event=event, numbers=numbers):
                 for name, _ in numbers:
                     if (client, name) in current:
