@@ -27,6 +27,7 @@ from vestnik.trace.records import (
 from vestnik.verify.due import due
 from vestnik.verify.histories import History
 from vestnik.verify.quiet import agreements
+from vestnik.verify.repeats import repeats
 
 LOG = "b/1"
 BEGIN: list[AnyRecord] = [Restarted(0.0, "b", LOG), Attached(1.0, "c", "b")]
@@ -128,6 +129,22 @@ def test_what_does_not_excuse() -> None:
     assert missed(subscribed(2.0), Missing(4.0, "c", "s", "forgotten"), published(1, 5.0)) == [1]
     assert missed(subscribed(2.0), published(1, 5.0, expires=at(200.0))) == [1]
     assert missed(subscribed(2.0), published(1, 5.0, expires=at(50.0))) == []
+
+
+def repeated(*records: AnyRecord) -> list[str]:
+    return [violation.said for violation in repeats(History([*BEGIN, *records]))]
+
+
+def test_an_event_that_was_published_at_two_brokers_comes_once() -> None:
+    twin = Notified(9.0, "c", event(1).replace(stream=("x", "s"), seq=7), (("s", 2),))
+    first: list[AnyRecord] = [subscribed(2.0), notified(4.0, 1)]
+    assert repeated(*first, twin) == ["c was notified of s/1, for s a second time"]
+    back: list[AnyRecord] = [Detached(5.0, "c", "b"), Unsubscribed(6.0, "c", "s"), Attached(7.0, "c", "b")]
+    assert len(repeated(*first, *back, subscribed(8.0, since=2.0, seen=((LOG, 2),)), twin)) == 1, "its client has it"
+    assert repeated(*first, *back, subscribed(8.0, since=2.0, seen=((LOG, 1),)), twin) == [], "it did not come"
+    assert repeated(*first, *back, subscribed(8.0, seen=((LOG, 2),)), twin) == [], "that is another subscription"
+    moved: list[AnyRecord] = [Detached(5.0, "c", "b"), Attached(7.0, "c", "x")]
+    assert repeated(*first, *moved, subscribed(8.0, since=2.0, seen=((LOG, 2),)), twin) == []
 
 
 def test_brokers_agree_if_all_are_quiet_and_have_read_all_logs() -> None:

@@ -22,6 +22,7 @@ from vestnik.verify.liveness import liveness
 from vestnik.verify.order import fifo, numbers, streams
 from vestnik.verify.presence import losses, presence
 from vestnik.verify.publications import admission
+from vestnik.verify.repeats import repeats
 from vestnik.verify.replays import replays
 from vestnik.verify.safety import ALWAYS, eventual_safety
 from vestnik.verify.timely import timely
@@ -57,6 +58,7 @@ def judged(cut: Cut, history: History, demands: Demands, owners: Collection[Owne
 
 def by_event(history: History, demands: Demands) -> Iterator[Violation]:
     yield from eventual_safety(history, demands.since)
+    yield from repeats(history, demands.since)
     yield from timely(history, demands.since)
     yield from liveness(history, demands.since, advertisements=demands.advertisements)
     if demands.stored:
