@@ -105,6 +105,7 @@ def test_a_subscription_that_ended_has_what_is_before_its_cursors() -> None:
     assert missed(*records, Unsubscribed(9.0, "c", "s", ((LOG, 3),)), Detached(9.1, "c", "b")) == [2]
     assert missed(*records, Unsubscribed(9.0, "c", "s", (("x/1", 3),))) == [], "that is another log"
     assert missed(*records, notified(8.5, 2), Unsubscribed(9.0, "c", "s", ((LOG, 3),))) == []
+    assert missed(*records, subscribed(9.0, seen=((LOG, 3),)), notified(10.0, 3)) == [2], "its client says the same"
 
 
 @pytest.mark.parametrize(

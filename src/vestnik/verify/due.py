@@ -7,7 +7,8 @@ another life of its broker, is the same.
 
 It is due at the end: the last record by which all had settled. Bound is then a subscription that is there, whose client
 is connected, if every filter that it had since wants the event, and the broker that accepted the event is up. A
-subscription that ended before is bound as far as its broker says that it had come in each log. Excused
+subscription that ended before is bound as far as it had come in each log: as its broker said, or as its client said
+when it subscribed anew under the same name. Excused
 is what has expired, and what the client was told is missing: the offsets of a gap; or all that was accepted before, if
 the client was told of no offsets.
 """
@@ -63,7 +64,7 @@ class Reading:
         self.number = number
         self.filters: list[tuple[float, Filter]] = [(begun.at, begun.filter)]
         self.open = 0  # brokers at which it is there
-        self.ended: list[Unsubscribed] = []  # with how far it had come
+        self.ended: list[Unsubscribed | Subscribed] = []  # with how far it had come
         self.handed: set[Key] = set()
         self.gaps: list[Missing] = []
         self.lost = ALWAYS  # when the client was told for the last time of losses without offsets
@@ -192,6 +193,9 @@ def _readings(records: Sequence[AnyRecord]) -> list[Reading]:
         match record:
             case Subscribed(client=client, name=name, since=int(since)):
                 key = client, name
+                if key in current and current[key].begun.since != since:
+                    current[key].open = 0
+                    current[key].ended += [record] if record.seen else []
                 if (client, name, since) not in found:
                     found[client, name, since] = Reading(record, number)
                 current[key] = found[client, name, since]
