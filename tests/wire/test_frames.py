@@ -217,7 +217,7 @@ def test_a_wrong_filter_is_refused_and_no_more() -> None:
         ([33, "s", "price <", 60.0, 1, 0, 0, None, 0, [], False, False, 0, 7], "column 8", 7),
         ([33, "s", "price <"], "column 8", 0),
         ([33, "s", {"boxes": 5}], "plain data", 0),
-        ([35, "a", "price <", 60.0, False, 8], "column 8", 8),
+        ([35, "a", "price <", 60.0, False, False, 8], "column 8", 8),
     ):
         (found,) = read(len(msgpack.encode(body)).to_bytes(4, "big") + msgpack.encode(body))
         assert isinstance(found, Malformed) and reason in found.reason and found.request == request

@@ -23,6 +23,8 @@ from vestnik.wire.messages import (
     Pong,
     Publish,
     Question,
+    Recall,
+    Recalled,
     Refused,
     Report,
     Review,
@@ -49,5 +51,5 @@ AnyMessage: TypeAlias = (
     Hello | Welcome | Goodbye | Ping | Pong | Routed | AdminS | AdminA | Announce | Addressed | OriginHere | OriginGone
     | OriginOffers | Frontiers | FetchPage | PageRead | Publish | Subscribe | Unsubscribe | Advertise | Unadvertise
     | Ask | Took | Fetch | FetchMore | Fetched | Notify | Answer | Unknown | Accepted | Refused | Stored | Question
-    | Report | Review | Reviewed
+    | Report | Review | Reviewed | Recall | Recalled
 )  # fmt: skip

@@ -250,13 +250,14 @@ class Advertise(Request, frozen=True, tag=35):
     """Say under a name what is going to be published, renew it, or change it.
 
     If it is to be `settled`, it is answered when the subscriptions of all brokers within reach have come that it
-    concerns.
+    concerns. A client that `replays` it also answers for its past: the broker asks with Recall.
     """
 
     name: str
     filter: Filter
     lease: float = float("inf")
     settled: bool = False
+    replays: bool = False
 
 
 class Unadvertise(Request, frozen=True, tag=36):
@@ -326,6 +327,14 @@ class Took(Message, frozen=True, tag=40):
     """The application has taken everything up to `after` of these positions: there is room for more."""
 
     positions: tuple[Position, ...]
+
+
+class Recalled(Message, frozen=True, tag=43):
+    """The answer to Recall: the next events, or none after the last one. With a `reason`, the others cannot be had."""
+
+    number: int
+    events: tuple[Event, ...] = ()
+    reason: str = ""
 
 
 # --- from a broker to its client ---
@@ -415,6 +424,20 @@ class Fetched(Message, frozen=True, tag=71):
     events: tuple[Event, ...]
     lost: tuple[str, ...] = ()
     more: bool = False
+
+
+class Recall(Message, frozen=True, tag=74):
+    """Which past events does the client choose to answer a replay with? Answered by Recalled, a page at a time.
+
+    `name` is that of the advertisement that the client replays, `filter` is what is wanted of it. The page starts
+    after the first `skip` events of the answer.
+    """
+
+    number: int
+    name: str
+    filter: Filter
+    replay: Replay
+    skip: int = 0
 
 
 class Reviewed(Message, frozen=True, tag=73):

@@ -20,7 +20,11 @@ ENDLESS: Final = (1 << 63) - 1
 
 
 class Origin(NamedTuple):
-    """A log: the broker that keeps it, and the id of the log. A later log of the same broker has a greater id."""
+    """A log: the broker that keeps it, and the id of the log. A later log of the same broker has a greater id.
+
+    The past for which a client answers goes by a name of its own in the place of a broker: "broker/client/name". Names
+    of brokers have no slash.
+    """
 
     broker: NodeId
     log: int
@@ -35,6 +39,24 @@ class Origin(NamedTuple):
         if not (broker and slash and log.isascii() and log.isdigit()):
             raise ValueError(f"{text!r} is not a log: write broker/log, such as b1/1")
         return cls(broker, int(log))
+
+    @classmethod
+    def of_client(cls, broker: NodeId, client: NodeId, name: str) -> Origin:
+        """Return the origin of the past for which a client of a broker answers, under the name of an advertisement."""
+        return cls(f"{broker}/{client}/{name}", 1)
+
+    @property
+    def is_of_client(self) -> bool:
+        return "/" in self.broker
+
+    @property
+    def title(self) -> str:
+        """The broker, or the client that answers for it, in words."""
+        if not self.is_of_client:
+            return self.broker
+        broker, _, rest = self.broker.partition("/")
+        client, _, name = rest.rpartition("/")
+        return f"the history {name} of client {client} at {broker}"
 
 
 class Span(NamedTuple):
