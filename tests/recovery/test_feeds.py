@@ -8,6 +8,7 @@ from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, asked, ids, q
 from vestnik import Event, Filter
 from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Appended, Effect, LinkDown, LinkUp, LogRead, NotAppended, ReadLog, Tick
+from vestnik.model.times import MICROS
 from vestnik.recovery import reading
 from vestnik.recovery.feeds import SUPERSEDED
 from vestnik.recovery.pages import read_page
@@ -546,6 +547,42 @@ def test_a_history_fills_in_what_a_broker_has_dropped(replay: Replay) -> None:
     assert ids(far.publish(timed("5", 5))) == names(5)
 
 
+def read_of_history(world: World, **terms: object) -> tuple[Origin, FetchPage]:
+    """Return a history, and the first page that a replay asks it for."""
+    history = Origin("h", 1)
+    world.handle("v", OriginHere(history, history=True))
+    (read,) = [one for one in asked(world.tell("c", subscribe(ACME, **terms))) if one.origin == history]
+    return history, read
+
+
+def test_what_a_history_has_lost_is_a_gap() -> None:
+    world = World()
+    history, read = read_of_history(world, replay=ALL)
+    found = world.tell("v", PageRead(history, read.request, Slice(0, (), 1, Span(0, 1), "it is damaged"), 1))
+    assert [gap.reason for gap in gaps(found)] == ["it is damaged"]
+
+
+def test_each_page_of_a_history_is_asked_for_by_the_time_of_the_replay() -> None:
+    world = World()
+    since = 100 * MICROS
+    history, read = read_of_history(world, replay=Replay(since=since))
+    page = Slice(0, (timed("1", since),), 2, None, "", (since,), 9, (1,))
+    (again,) = asked(world.tell("v", PageRead(history, read.request, page, 2)))
+    assert (again.terms.start, again.terms.since) == (2, read.terms.since)
+
+
+def test_a_client_that_moved_reads_a_history_to_the_edge_that_it_says() -> None:
+    world = World()
+    history, read = read_of_history(world, seen=((str(Origin("h", 1)), 2),), replay=ALL)
+    assert read.terms.start == 2
+    pages = [(Slice(2, (timed("2", 2),), 3, None, "", (2,), 9, (2,)), 4), (Slice(3, (), 3), 3)]
+    found: list[Effect] = []
+    for page, edge in pages:
+        found += world.tell("v", PageRead(history, read.request, page, edge))
+        read = next(iter(asked(found)[-1:]), read)
+    assert ids(found) == names(2) and [one.terms.start for one in asked(found)] == [3]
+
+
 # --- reads ---
 
 
@@ -693,6 +730,18 @@ def test_a_settled_subscription_is_answered_when_all_logs_have_answered_or_are_l
     assert not [one for one in accepted(world.tell("u", x.page(questions[X]))) if one.request]
     effects = world.tell("b", LinkDown("v")) if is_lost else world.tell("v", y.page(questions[Y]))
     assert [one.missing for one in accepted(effects) if one.request == 3] == [("y cannot be reached",) * is_lost]
+
+
+def test_a_settled_advertisement_is_answered_when_all_logs_have_answered() -> None:
+    world = World(router=AdvertisingRouter)
+    far = world.meet("x")
+    world.silent = {X}
+    effects = world.tell("c", Advertise("a", ACME, settled=True, request=3))
+    assert not accepted(effects)
+    (question,) = asked(effects)
+    kinds = [type(one).__name__ for one in sent_to(effects, "u")]
+    assert kinds.index("AdminA") < kinds.index("FetchPage"), "what is wanted comes before the answer"
+    assert [one.request for one in accepted(world.tell("u", far.page(question)))] == [3]
 
 
 def test_a_question_travels_after_what_is_wanted() -> None:

@@ -27,8 +27,9 @@ from vestnik.broker.outlet import Outlet, fetch_key
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import ADVERTISEMENT, SUBSCRIPTION, asks, ordinary
 from vestnik.model.times import FOREVER, MICROS
-from vestnik.recovery.feeds import FUTURE, Start
+from vestnik.recovery.feeds import Start
 from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.reads import FUTURE
 from vestnik.recovery.recovery import Recovery
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import Router

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import others
-from vestnik.model.times import MICROS
 from vestnik.model.work import together
 from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.feed import Feed
@@ -21,7 +20,7 @@ from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
 from vestnik.recovery.reading import Reading
-from vestnik.recovery.reads import PageRequest, Requests
+from vestnik.recovery.reads import PageRequest, Requests, past_start
 from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.replays import out_of_reach
@@ -32,8 +31,6 @@ from vestnik.wire.origins import ENDLESS, Offer, Origin
 from vestnik.wire.packing import pack
 from vestnik.wire.replays import Replay
 
-FUTURE: Final = 60 * MICROS
-"""Microseconds by which the time of an event may be later than when it was accepted, for replays since a time."""
 SUPERSEDED: Final = "its broker has begun another log: what it had accepted and not sent, if anything, is gone"
 COMPARING: Final = 5_000
 """Steps that comparing filters may cost at a time. Beyond it, more is fetched than has to be, and nothing is missed."""
@@ -98,7 +95,10 @@ class Feeds:
             if feed.since is not None and feed.reader is not None:
                 feed.since = min(feed.since, self.readers[feed.reader].made)
             if feed.reader is not None and (self.readers[feed.reader].ends or origin not in self.roster.main):
-                self.replaying.miss(feed.reader, out_of_reach(origin))
+                if origin.is_of_client:  # it may have what no log has
+                    self.replaying.tell(self.readers[feed.reader], Gap("", 0, 0, out_of_reach(origin)), force=True)
+                else:
+                    self.replaying.miss(feed.reader, out_of_reach(origin))
                 self.replaying.finish(feed, is_read=False)
         self.replaying.lost(origin)
 
@@ -239,14 +239,15 @@ class Feeds:
                 if origin in cursors:
                     gap = Gap(str(origin), cursors[origin], ENDLESS, SUPERSEDED)
                     self.replaying.tell(reader, gap, force=True)
+            elif cursors is not None and origin.is_of_client and origin not in roster.reachable:
+                self.replaying.tell(reader, Gap("", 0, 0, out_of_reach(origin)), force=True)
             elif cursors is not None:
                 reader.is_young = True
                 is_new = origin not in cursors
                 since = reader.made if is_new else None
                 roster.part(key, origin, cursors.get(origin, 0), since, replays=is_new and reader.replays)
             elif replay is not None and not replay.picks:
-                since = None if replay.since is None else max(0, replay.since - FUTURE)
-                roster.part(key, origin, 0, since, replays=True)
+                roster.part(key, origin, 0, past_start(replay.since), replays=True)
             elif origin in roster.histories:
                 roster.part(key, origin, 0)
             elif replay is not None or not roster.is_covered(reader, origin):
@@ -287,6 +288,8 @@ class Feeds:
                 if feed.is_live and (is_narrower or origin == self._own):
                     continue
                 feed = self.roster.part(key, origin, feed.cursor)
+            elif origin.is_of_client:
+                feed = self.roster.part(key, origin, 0, replays=feed.replays)  # it is another question
             self.replaying.drop_page(key, origin)
             self.roster.catch_up(feed)
         if since is not None and not is_narrower and self.roster.own(key):

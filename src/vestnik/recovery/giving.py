@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
+from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
@@ -196,7 +197,7 @@ class Giving:
             return True
         if reader.room <= 0 and not force:
             return False
-        if event.seq is None:  # the copy in a history of an event of a broker
+        if event.seq is None and is_reserved(event.type):  # the copy in a history of an event of a broker
             self.announce(reader, event, size, is_past=is_replayed)
             return True
         if first is None or twin is not None or reader.is_young or first.serial <= reader.began:

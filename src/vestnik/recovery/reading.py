@@ -7,13 +7,25 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from msgspec.structs import replace
+
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.giving import Giving, Run
 from vestnik.recovery.reader import Flight, Reader, ReaderKey
-from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, neighbours, no_answer, terms_of
+from vestnik.recovery.reads import (
+    PAGE,
+    PageRequest,
+    Requests,
+    WhenNotRead,
+    neighbours,
+    no_answer,
+    past_start,
+    terms_of,
+)
 from vestnik.recovery.replaying import Replaying
+from vestnik.recovery.replays import gap_in
 from vestnik.recovery.roster import Roster
 from vestnik.wire.messages import Gap
 from vestnik.wire.origins import Origin, Slice
@@ -54,7 +66,7 @@ class Reading:
             key = feed.reader
             if key is None:
                 reads.append(self._ask([feed], [reader.filter for reader in self._roster.sharing(feed.origin)], PAGE))
-            elif feed.since is not None or self._replaying.merges(feed):
+            elif feed.since is not None or self._replaying.merges(feed) or feed.origin in self._roster.histories:
                 reads.append(self._ask([feed], [self._roster.readers[key].filter], min(PAGE, share)))
             else:
                 alike.setdefault(feed.origin, []).append(feed)
@@ -92,6 +104,8 @@ class Reading:
         for feed in feeds:
             feed.ask(request)
         terms = terms_of(first, filters, limit)
+        if first.reader is not None and first.origin in self._roster.histories:  # it answers each page by itself
+            terms = replace(terms, since=past_start(self._roster.readers[first.reader].past_since))
         return PageRequest(first.origin, request, terms, first.number, set(readers))
 
     def _late(self, feeds: list[Feed], request: int) -> bool:
@@ -173,7 +187,7 @@ class Reading:
         if page.gap is not None:
             is_start = feed.replays and feed.cursor <= 1 and origin in self._roster.main
             tell = self._replaying.tell_start if is_start else self._replaying.tell
-            if not tell(reader, Gap(str(origin), *page.gap, page.reason)):
+            if not tell(reader, gap_in(origin, page)):
                 return False
             feed.advance(page.gap.end)
         if page.events and self._replaying.merges(feed):
@@ -187,7 +201,7 @@ class Reading:
         roster, origin = self._roster, feed.origin
         main = roster.main.get(origin)
         if feed.reader is not None and (main is None or roster.readers[feed.reader].ends):
-            if feed.cursor >= (feed.past or 0):
+            if feed.cursor >= (feed.past or 0) and (main is not None or feed.cursor >= edge):
                 self._replaying.finish(feed)
             else:
                 roster.due[feed] = None

@@ -18,6 +18,8 @@ NEAR: Final = 2_000
 FEW_FILTERS: Final = 64
 """Filters of a read that travel. Beyond, the origin goes by what it was told that is wanted in this direction."""
 
+FUTURE: Final = 60 * MICROS
+"""Microseconds by which the time of an event may be later than when it was accepted, for replays since a time."""
 ANSWER_WITHIN: Final = 30.0
 """Seconds in which a broker answers. Beyond, it is asked again, or those who asked go on without it."""
 
@@ -154,5 +156,10 @@ class Requests:
             one.at += by
 
 
+def past_start(since: int | None) -> int | None:
+    """Return from when on logs are read for a replay since a time."""
+    return None if since is None else max(0, since - FUTURE)
+
+
 def no_answer(origin: Origin) -> str:
-    return f"{origin.broker} has not answered for {ANSWER_WITHIN:g} s"
+    return f"{origin.title} has not answered for {ANSWER_WITHIN:g} s"

@@ -11,7 +11,7 @@ from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.selection import Selection
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import Gap, NodeId
 from vestnik.wire.origins import Origin, Placed, Slice
 from vestnik.wire.replays import Replay
 
@@ -99,7 +99,7 @@ class Picks:
     def found(self, origin: Origin, part: Slice) -> None:
         if origin in self._parts:
             self._parts[origin].append(part)
-            self.reasons += [f"{origin.broker}: {part.reason}"] if part.reason else []
+            self.reasons += [f"{origin.title}: {part.reason}"] if part.reason else []
 
     def drop(self, origin: Origin, reason: str) -> None:
         """Leave out an origin that has not answered."""
@@ -158,8 +158,11 @@ def _preference(found: tuple[Origin, Placed]) -> tuple[bool, int]:
 
 
 def _rank(placed: Placed, origin: Origin, near: Placed | None) -> Rank:
-    """Return the place of an event in the order of time. A copy goes by an event near it in its own log, if given."""
-    seq, time, side = placed.event.seq or 0, placed.time, 0
+    """Return the place of an event in the order of time. A copy goes by an event near it in its own log, if given.
+
+    An event that a client answered comes after those of the same time: a log may have the same event.
+    """
+    seq, time, side = placed.event.seq or 0, placed.time, int(origin.is_of_client)
     if near is not None and _is_copy(placed, origin):
         time, side = (min(time, near.time), -1) if seq < near.offset else (max(time, near.time), 1)
     return time, side, placed.event.source, origin, seq
@@ -197,4 +200,11 @@ def _causes_first(found: list[tuple[Origin, Placed]]) -> list[tuple[Origin, Plac
 
 
 def out_of_reach(origin: Origin) -> str:
-    return f"{origin.broker} cannot be reached"
+    return f"{origin.title} cannot be reached"
+
+
+def gap_in(origin: Origin, page: Slice) -> Gap:
+    """Return the gap of a page. An answer of a client has no offsets that mean anything to others."""
+    if origin.is_of_client:
+        return Gap("", 0, 0, f"{origin.title}: {page.reason}")
+    return Gap(str(origin), *(page.gap or (0, 0)), page.reason)
