@@ -11,15 +11,16 @@ from recovery.disks import Disk
 from recovery.links import Link
 from recovery.nodes import Node
 from vestnik.broker.effects import Effect, Send
+from vestnik.recovery.answers import Answered
 from vestnik.recovery.feed import Feed, FeedState
 from vestnik.recovery.feeds import Feeds
 from vestnik.recovery.giving import Giving
 from vestnik.recovery.reader import Reader
 from vestnik.recovery.reading import Reading
-from vestnik.recovery.recovery import Recovery
+from vestnik.recovery.recovery import Act, Recovery
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.roster import Roster
-from vestnik.recovery.topology import Say, Topology
+from vestnik.recovery.topology import Topology
 from vestnik.wire.messages import AdminA, AdminS
 from vestnik.wire.origins import FetchPage, Origin, PageRead, Slice
 
@@ -74,11 +75,13 @@ def start_new_origins_at_their_end(patch: Patch) -> None:
 
 
 def call_the_end_of_each_page_the_edge(patch: Patch) -> None:
-    def answer(recovery: Recovery, asked: FetchPage, page: Slice) -> Say:
-        *path, back = asked.path
-        return Say(back, PageRead(recovery._own, asked.request, page, page.upto, tuple(path)))
+    before = Recovery._hand_over
 
-    patch.setattr(Recovery, "_answer", answer)
+    def hand_over(recovery: Recovery, answered: Answered) -> list[Act]:
+        is_asked = isinstance(answered.asked, FetchPage)
+        return before(recovery, answered._replace(edge=answered.page.upto) if is_asked else answered)
+
+    patch.setattr(Recovery, "_hand_over", hand_over)
 
 
 def hide_breaks_from_neighbours(patch: Patch) -> None:

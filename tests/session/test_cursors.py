@@ -281,3 +281,12 @@ def test_nothing_is_acknowledged_twice_or_beyond_what_came(taken: int) -> None:
     said(client.took({"s": 2}))
     found = said(client.took({"s": taken}))
     assert found == ([] if taken <= 2 else took(2))
+
+
+def test_how_far_an_answer_of_a_client_was_read_is_said_until_it_was_read_to_its_end() -> None:
+    client = session()
+    answer = "b1/desk/r1/1"
+    client.handle(Accepted(0, epoch=EPOCH, seen=(("b1/1", 5), (answer, 3))), 0.0)
+    assert dict(subscribed(client.resume(1.0)).seen) == {"b1/1": 5, answer: 3}
+    client.handle(Accepted(0, epoch=EPOCH, seen=(("b1/1", 5),)), 2.0)
+    assert dict(subscribed(client.resume(3.0)).seen) == {"b1/1": 5}

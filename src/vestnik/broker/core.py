@@ -63,6 +63,7 @@ from vestnik.wire.messages import (
     Opened,
     Publish,
     Question,
+    Recalled,
     Review,
     Subscribe,
     Took,
@@ -169,6 +170,7 @@ class BrokerCore:
             Malformed: reception.malformed,
             Ask: reception.ask,
             Took: reception.took,
+            Recalled: self._recalled,
             Question: self._question,
             Review: self._review,
             Seen: self._seen,
@@ -247,6 +249,9 @@ class BrokerCore:
 
     def _log_read(self, message: LogRead, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.perform(self.recovery.log_read(message.number, message.page))
+
+    def _recalled(self, message: Recalled, client: NodeId, now: float) -> list[Effect]:
+        return self._outlet.perform(self.recovery.recalled(message, client))
 
     # --- what clients ask ---
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from itertools import count
 
 from vestnik.model.filters import Filter
+from vestnik.recovery.answers import Offered
 from vestnik.recovery.recovery import Act, Recovery
 from vestnik.routing.propagation import Source
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.wire.messages import NodeId
+from vestnik.wire.origins import Origin
 
 
 class Offers:
@@ -27,11 +29,17 @@ class Offers:
         self._numbers = count(1)
         self._offered: dict[Source, tuple[int, Filter]] = {}
         self._leaving: dict[Source, int] = {}  # with the offset up to which all must be routed before
+        self._replayed: dict[Source, Origin] = {}  # those of which clients answer replays
         self._acts: list[Act] = []
 
-    def advertise(self, source: Source, offered: Filter, expiry: float) -> None:
-        """Advertise, renew or change."""
+    def advertise(self, source: Source, offered: Filter, expiry: float, *, replays: bool = False) -> None:
+        """Advertise, renew or change. If the client `replays` it, it is asked for the past while it is connected."""
         self._leaving.pop(source, None)
+        if replays:
+            origin = self._replayed[source] = Origin.of_client(self._recovery.topology.own.broker, *source)
+            self._acts += self._recovery.host(origin, Offered(*source, offered))
+        else:
+            self._unhost(source)
         self._router.advertise(source, offered, expiry)
         before = self._offered.get(source)
         if self._restricts and (before is None or before[1] != offered):
@@ -43,6 +51,7 @@ class Offers:
 
     def withdraw(self, source: Source) -> None:
         """Withdraw an advertisement, now or when all is routed."""
+        self._unhost(source)
         if source in self._router.advertised:
             self._leaving[source] = self._recovery.tail.next
             self.routed()
@@ -60,9 +69,20 @@ class Offers:
 
     def lapsed(self, source: Source) -> None:
         """Forget an advertisement that the router has not any more."""
+        self._unhost(source)
         number, _ = self._offered.pop(source, (0, None))
         if number:
             self._acts += self._recovery.withdraw(number)
+
+    def left(self, client: NodeId) -> None:
+        """Ask a client for nothing while it is not connected. It advertises again when it returns."""
+        for source in [one for one in self._replayed if one.node == client]:
+            self._unhost(source)
+
+    def _unhost(self, source: Source) -> None:
+        origin = self._replayed.pop(source, None)
+        if origin is not None:
+            self._acts += self._recovery.unhost(origin)
 
     def told(self) -> list[Act]:
         """Return what neighbours are to be told since the last time."""

@@ -255,7 +255,7 @@ class Reception:
         source, lease = Source(client, message.name), self._granted(message.lease)
         before = self._router.advertised.get(source)
         self.client(client).advertisements[message.name] = message.lease < FOREVER
-        self._offers.advertise(source, message.filter, now + lease)
+        self._offers.advertise(source, message.filter, now + lease, replays=message.replays)
         effects: list[Effect] = []
         if before != message.filter:
             self._announce(ADVERTISEMENT, source, before, message)
@@ -324,6 +324,7 @@ class Reception:
             ended += self._drop_subscription(message.client, name, DISCONNECTED)
         for name in [name for name, leased in client.advertisements.items() if not leased]:
             ended += self._drop_advertisement(message.client, name)
+        self._offers.left(message.client)
         for reader in client.fetches.values():
             self._recovery.feeds.end(reader.key)
         client.fetches.clear()

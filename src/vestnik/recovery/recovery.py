@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import MICROS
+from vestnik.recovery.answers import Answered, ClientHistories, Offered, WantedPage
 from vestnik.recovery.feeds import Feeds
 from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.meeting import Meeting
@@ -25,7 +26,7 @@ from vestnik.recovery.reads import PageRequest, WhenNotRead
 from vestnik.recovery.replays import out_of_reach
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
-from vestnik.wire.messages import NodeId
+from vestnik.wire.messages import NodeId, Recalled
 from vestnik.wire.origins import (
     ENDLESS,
     FetchPage,
@@ -81,10 +82,11 @@ class Recovery:
         self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing, limits)
         self._own = own
         self._wanted_by = wanted_by
+        self._histories = ClientHistories()
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
         self._numbers = count(1)
-        self._reading: dict[int, tuple[FetchPage | PageRequest, int]] = {}  # with the end of the log before
+        self._reading: dict[int, tuple[WantedPage, int]] = {}  # with the end of the log before
         self._offers: dict[int, Filter] = {}
         self._withdrawn: list[tuple[int, int]] = []  # offers, and up to where all must be routed before
         self._lagging: dict[tuple[NodeId, int], float] = {}  # who read far behind the end of the log, and when
@@ -203,7 +205,7 @@ class Recovery:
     def fetch_page(self, message: FetchPage, sender: NodeId) -> list[Act]:
         """Read a page of the own log, or pass the request on to its origin."""
         back = (*message.path, sender)
-        if message.origin != self._own:
+        if message.origin != self._own and message.origin not in self._histories:
             way = self.topology.way(message.origin)
             passed = FetchPage(message.origin, message.request, message.terms, message.feed, back)
             return [] if way is None or way == sender else [Say(way, passed)]
@@ -211,9 +213,11 @@ class Recovery:
         if terms.is_shared:
             terms = replace(terms, filters=self._wanted_by(sender))
         asked = FetchPage(message.origin, message.request, terms, message.feed, back)
+        if message.origin in self._histories:
+            return self._ask_client(asked)
         self._note_progress((back[0], message.feed), terms)
         page = self.tail.read(terms)
-        return self._read_from_disk(asked) if page is None else self._answers(asked, page)
+        return self._read_from_disk(asked) if page is None else self._hand_over(Answered(asked, page, self.tail.routed))
 
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:
         """Take in a page, or pass it on to the broker that asked for it."""
@@ -232,10 +236,52 @@ class Recovery:
         asked, end = self._reading.pop(number)
         if end < self.tail.routed and not self.tail.is_history:
             page = replace(page, end=end)
-        if isinstance(asked, FetchPage):
-            return self._answers(asked, page) if asked.path[-1] in self.topology.neighbours else []
-        self.feeds.requests.read(asked.request, self._own, page, max(self.tail.routed, page.upto))
-        return self.moved()
+        return [*self._hand_over(Answered(asked, page, max(self.tail.routed, page.upto))), *self.moved()]
+
+    def _hand_over(self, answered: Answered) -> list[Act]:
+        """Take in a page, or answer another broker: with several messages if what was picked is too large for one."""
+        asked, page, edge = answered
+        if not isinstance(asked, FetchPage):
+            self.feeds.requests.read(asked.request, asked.origin, page, edge)
+            return []
+        *path, back = asked.path
+        if back not in self.topology.neighbours:
+            return []
+        parts = [page] if asked.terms.pick is None else parts_of(page)
+        return [Say(back, PageRead(asked.origin, asked.request, part, edge, tuple(path))) for part in parts]
+
+    # --- histories of clients ---
+
+    def host(self, origin: Origin, offered: Offered) -> list[Act]:
+        """Begin to ask a client of this broker for the past, or go on with another filter."""
+        is_new = origin not in self._histories
+        self._histories.offer(origin, offered)
+        if not is_new:
+            return []
+        self.feeds.found(origin, is_history=True)
+        return [*self.topology.host(origin)]
+
+    def unhost(self, origin: Origin) -> list[Act]:
+        """End a history: its client has withdrawn it, or is not there."""
+        if origin not in self._histories:
+            return []
+        self._histories.withdraw(origin)
+        self.feeds.lost(origin)
+        return [*self.topology.unhost(origin), *self.moved()]
+
+    def recalled(self, message: Recalled, client: NodeId) -> list[Act]:
+        """Take in what a client answers."""
+        outcome = self._histories.recalled(message, client, self.feeds.giving.now)
+        return [*self._told(outcome), *self.moved()]
+
+    def _ask_client(self, asked: WantedPage) -> list[Act]:
+        return self._told(self._histories.ask(asked, self.feeds.giving.now))
+
+    def _told(self, outcome: Say | Answered | None) -> list[Act]:
+        """Ask the client, or hand over what it has answered."""
+        if outcome is None:
+            return []
+        return [outcome] if isinstance(outcome, Say) else self._hand_over(outcome)
 
     def _note_progress(self, feed: tuple[NodeId, int], terms: ReadTerms) -> None:
         """Note whether a reader that catches up is far behind the end of the log in memory."""
@@ -264,16 +310,7 @@ class Recovery:
             self._lagging = {feed: at for feed, at in self._lagging.items() if now - at < self.limits.stalled}
         return bool(self._lagging) and self.tail.is_whole
 
-    def _answers(self, asked: FetchPage, page: Slice) -> list[Act]:
-        """Answer with a page; with several messages if what was picked is too large for one."""
-        parts = [page] if asked.terms.pick is None else parts_of(page)
-        return [self._answer(asked, part) for part in parts]
-
-    def _answer(self, asked: FetchPage, page: Slice) -> Say:
-        *path, back = asked.path
-        return Say(back, PageRead(self._own, asked.request, page, max(self.tail.routed, page.upto), tuple(path)))
-
-    def _read_from_disk(self, asked: FetchPage | PageRequest) -> list[Act]:
+    def _read_from_disk(self, asked: WantedPage) -> list[Act]:
         number = next(self._numbers)
         self._reading[number] = asked, self.tail.routed
         return [ReadLog(number, self._until_now(asked.terms), self.tail.routed)]
@@ -323,18 +360,22 @@ class Recovery:
 
     def look_for_late(self) -> list[Act]:
         """Send requests again that were not answered in time, unless those who asked go on without the answer."""
+        given_up = [act for one in self._histories.late(self.feeds.giving.now) for act in self._hand_over(one)]
         again = [act for read in self.feeds.requests.late() for act in self._read(read)]
-        return [*again, *self.moved()]
+        return [*given_up, *again, *self.moved()]
 
     def shift(self, by: float) -> None:
         """Move all times, as the clock was."""
         self.feeds.requests.shift(by)
         self.meeting.shift(by)
         self.feeds.giving.repeats.shift(by)
+        self._histories.shift(by)
         self._lagging = {feed: at + by for feed, at in self._lagging.items()}
 
     def _read(self, read: PageRequest) -> list[Act]:
         self.feeds.requests.sent(read)
+        if read.origin in self._histories:
+            return self._ask_client(read)
         if read.origin != self._own:
             way = self.topology.way(read.origin)
             assert way is not None, f"{read.origin} is fetched, and there is no way to it"

@@ -7,6 +7,7 @@ another is used: nobody takes a break for nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from vestnik.wire.messages import Message, NodeId
@@ -40,6 +41,7 @@ class Topology:
         self._said: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour was told
         self._via: dict[Origin, NodeId] = {}
         self.histories: set[Origin] = set()  # logs of copies
+        self._hosted: dict[Origin, None] = {}  # histories for which clients of this broker answer
 
     @property
     def neighbours(self) -> list[NodeId]:
@@ -51,7 +53,7 @@ class Topology:
 
     def brokers(self, without: NodeId | None = None) -> frozenset[NodeId]:
         """Return this broker and all that can be reached, but those through one neighbour."""
-        return frozenset([self.own.broker, *[one.broker for one, way in self._via.items() if way != without]])
+        return frozenset([self.own.broker, *[one.broker for one, way in self._ways() if way != without]])
 
     def linked(self, without: NodeId | None = None) -> frozenset[NodeId]:
         """Return the same with the neighbours that have not said yet which logs they have."""
@@ -59,11 +61,15 @@ class Topology:
 
     def through(self, neighbour: NodeId) -> frozenset[NodeId]:
         """Return the brokers that are reached through a neighbour."""
-        return frozenset([one.broker for one, way in self._via.items() if way == neighbour])
+        return frozenset([one.broker for one, way in self._ways() if way == neighbour])
 
     def way_to(self, broker: NodeId) -> NodeId | None:
         """Return the neighbour through which a broker is reached."""
-        return next((way for one, way in self._via.items() if one.broker == broker), None)
+        return next((way for one, way in self._ways() if one.broker == broker), None)
+
+    def _ways(self) -> Iterator[tuple[Origin, NodeId]]:
+        """Yield the logs of brokers that can be reached, and the ways to them."""
+        return ((origin, way) for origin, way in self._via.items() if not origin.is_of_client)
 
     def repeat(self) -> list[Say]:
         """Say once more to all neighbours which origins are here, the own log last."""
@@ -80,6 +86,8 @@ class Topology:
         """
         self._reach[neighbour], self._said[neighbour] = {}, {}
         told: list[Say] = []
+        for origin in self._hosted:
+            told += self._say(neighbour, origin, frozenset())
         for origin, way in self._via.items():
             told += self._say(neighbour, origin, self._reach[way][origin])
         return told + self._say(neighbour, self.own, self.offers)
@@ -115,6 +123,17 @@ class Topology:
         self.offers = offers
         return [say for neighbour in self._reach for say in self._say(neighbour, self.own, offers)]
 
+    def host(self, origin: Origin) -> list[Say]:
+        """Tell all neighbours of a history for which a client of this broker answers."""
+        self._hosted[origin] = None
+        self.histories.add(origin)
+        return [say for neighbour in self._reach for say in self._say(neighbour, origin, frozenset())]
+
+    def unhost(self, origin: Origin) -> list[Say]:
+        self._hosted.pop(origin, None)
+        self.histories.discard(origin)
+        return [say for neighbour in self._reach for say in self._unsay(neighbour, origin)]
+
     def _reroute(self) -> Rerouted:
         """First give up all ways that are lost, and then look for others."""
         lost = [origin for origin, way in self._via.items() if origin not in self._reach.get(way, {})]
@@ -130,6 +149,7 @@ class Topology:
                     self._via[origin] = neighbour
                     told += [*self._unsay(neighbour, origin), *self._say_others(neighbour, origin, offers)]
                     found.append(origin)
+        self.histories.difference_update([origin for origin in lost if origin not in self._via])
         return Rerouted(lost, found, told)
 
     def _say_others(self, neighbour: NodeId, origin: Origin, offers: Offers) -> list[Say]:

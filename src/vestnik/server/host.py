@@ -63,6 +63,7 @@ from vestnik.wire.messages import (
     Pong,
     Publish,
     Question,
+    Recalled,
     Refused,
     Review,
     Stored,
@@ -92,7 +93,21 @@ BY_BROKERS: Final = frozenset(
     {Routed, AdminS, AdminA, Announce, Addressed, OriginHere, OriginGone, OriginOffers, Frontiers, FetchPage, PageRead}
 )
 BY_CLIENTS: Final = frozenset(
-    {Publish, Subscribe, Unsubscribe, Advertise, Unadvertise, Fetch, FetchMore, Review, Malformed, Ask, Took, Question}
+    {
+        Publish,
+        Subscribe,
+        Unsubscribe,
+        Advertise,
+        Unadvertise,
+        Fetch,
+        FetchMore,
+        Review,
+        Malformed,
+        Ask,
+        Took,
+        Question,
+        Recalled,
+    }
 )
 
 

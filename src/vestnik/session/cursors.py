@@ -59,7 +59,10 @@ class Cursors:
     def settle(self, last: int) -> None:
         """Merge the claims up to a number: everything up to it was handed over."""
         while self._claims and self._claims[0].number <= last:
-            for log, offset in self._claims.popleft().offsets.items():
+            claimed = self._claims.popleft().offsets
+            for log in [one for one in self.offsets if one not in claimed and is_of_client(one)]:
+                del self.offsets[log]  # it was read to its end
+            for log, offset in claimed.items():
                 if log not in self._over:
                     self.offsets[log] = max(offset, self.offsets.get(log, 0))
             self._is_replaying = self.is_picking = False
@@ -89,3 +92,8 @@ class Cursors:
             self.offsets.pop(gap.log, None)
         elif gap.log:
             self.offsets[gap.log] = max(gap.end, self.offsets.get(gap.log, 0))
+
+
+def is_of_client(log: str) -> bool:
+    """Return whether a log is the past for which a client answers: "broker/client/name/log"."""
+    return log.count("/") > 1
