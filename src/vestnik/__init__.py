@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vestnik.client.connect import connect
+    from vestnik.client.replays import ReplayRequest
     from vestnik.client.sync import connect_sync
     from vestnik.errors import (
         FilterError,
@@ -52,6 +53,7 @@ __all__ = [
     "PatternError",
     "RandomInterval",
     "Replay",
+    "ReplayRequest",
     "TypedEvent",
     "UnknownKind",
     "VestnikError",
@@ -71,6 +73,7 @@ _HOMES = {
     "MultiplicativeDecrease": "vestnik.session.checking",
     "RandomInterval": "vestnik.session.checking",
     "Replay": "vestnik.wire.replays",
+    "ReplayRequest": "vestnik.client.replays",
     "TypedEvent": "vestnik.model.typed",
     "connect": "vestnik.client.connect",
     "connect_sync": "vestnik.client.sync",

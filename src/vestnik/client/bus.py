@@ -25,15 +25,16 @@ from vestnik.client.calling import Callback
 from vestnik.client.line import Line
 from vestnik.client.notifications import OVERFLOWS, Overflow
 from vestnik.client.publishing import Publishing
+from vestnik.client.replays import Answering, ReplayAnswer, Replays
 from vestnik.client.subscriptions import QUEUE, Subscription
 from vestnik.errors import Disconnected, NotAccepted, VestnikError, WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.session.acts import Act, Done, Found, Hand, Lost, Missing, Over, Passed, Told
+from vestnik.session.acts import Act, AskApplication, Done, Found, Hand, Lost, Missing, Over, Passed, Say, Told
 from vestnik.session.checking import Checking
 from vestnik.session.session import Session
 from vestnik.transport.ends import Dial
-from vestnik.wire.messages import Reviewed
+from vestnik.wire.messages import Recalled, Reviewed
 from vestnik.wire.replays import Replay
 
 LOG: Final = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class Bus:
         self._subscriptions: dict[str, Subscription] = {}
         self._calls: set[asyncio.Task[None]] = set()  # that await what callbacks returned
         self._answers = Answers(self._line.do)
+        self._answering = Answering(self._recalled, self._calls)
         self._publishing = Publishing(self._session, self._line, self._answers)
         self._names = count(1)
         self._telling: asyncio.TimerHandle | None = None
@@ -123,6 +125,7 @@ class Bus:
         for task in calls:
             task.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
+        await self._answering.end()
 
     def __repr__(self) -> str:
         state = "connected to" if self.is_connected else "not connected to"
@@ -352,6 +355,40 @@ class Bus:
         """Take an advertisement back without waiting for an answer."""
         self._line.do(self._session.unadvertise(name, time.monotonic()))
 
+    async def replays(self, offered: Filter | str, answer: ReplayAnswer, *, name: str | None = None) -> Replays:
+        """Answer subscriptions and fetches that ask for the past of what is `offered`, with events of your choice.
+
+        It is advertised, too. `answer` is called with a ReplayRequest, and returns events, oldest first; it may be an
+        async function or a generator. They go to whoever asked and nobody else, in the order of time with what brokers
+        have stored; what a broker has as well comes once. If `answer` fails or takes too long, whoever asked is told of
+        a gap. If only some of an answer was read for a minute, `answer` is called again, and what was read is skipped.
+        """
+        self._line.check("replays")
+        check_text("the name of replays", name)
+        check_callable("an answer", answer)
+        name = name or f"r{next(self._names)}"
+        if name in self._answering:
+            raise WrongValue("replays have a name of their own", name, "that one is taken: choose another name")
+        made = Replays(self, name, as_filter(offered))
+        self._answering.add(name, answer)
+        acts = self._session.advertise(name, made.filter, time.monotonic(), lease=LEASE, replays=True)
+        try:
+            await self._answers.done(("advertisement", name), acts)
+        except BaseException:
+            self.end_replays(made)
+            raise
+        return made
+
+    def end_replays(self, replays: Replays) -> None:
+        """Answer no more replays. With their client they have ended before."""
+        if replays.name in self._answering:
+            self._answering.remove(replays.name)
+            if self._line.is_open:
+                self.withdraw(replays.name)
+
+    def _recalled(self, answer: Recalled) -> None:
+        self._line.do([Say(answer)])
+
     # --- what the session wants of the application ---
 
     def _perform(self, act: Act) -> None:
@@ -365,6 +402,8 @@ class Bus:
         match act:
             case Found() | Told() | Done():
                 self._answers.take(act)
+            case AskApplication(recall):
+                self._answering.take(recall)
             case Lost(name, first, last) if name in self._subscriptions:
                 self._subscriptions[name].miss(last - first + 1, "the broker has them no more", last)
             case Missing(name, reason) if name in self._subscriptions:

@@ -14,7 +14,16 @@ from vestnik.client.factories import Factory
 from vestnik.client.notifications import Notification, Overflow
 from vestnik.client.services import ServiceBus
 from vestnik.client.subscriptions import Subscription
-from vestnik.client.sync_services import SyncFactory, SyncMake, SyncView, SyncWanted, on_a_thread
+from vestnik.client.sync_services import (
+    SyncAnswer,
+    SyncFactory,
+    SyncMake,
+    SyncReplays,
+    SyncView,
+    SyncWanted,
+    in_parts,
+    on_a_thread,
+)
 from vestnik.errors import Disconnected, WrongType
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -136,6 +145,12 @@ class SyncBus:
 
     def unadvertise(self, name: str) -> None:
         self.run(self._bus.unadvertise(name))
+
+    def replays(self, offered: Filter | str, answer: SyncAnswer, *, name: str | None = None) -> SyncReplays:
+        """As `Bus.replays`; `answer` is called on a thread of its own, and may use this client."""
+        if not callable(answer) or is_async(answer):
+            raise WrongType("replays of connect_sync are answered by a plain function: def answer(asked): ...", answer)
+        return SyncReplays(self, self.run(self._bus.replays(offered, in_parts(answer), name=name)))
 
     def view(self, wanted: Filter | str, *, key: str) -> SyncView:
         return SyncView(self, self.run(self._bus.view(wanted, key=key)))

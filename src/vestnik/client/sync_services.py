@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from vestnik.client.factories import Factory, Make, Producer
 from vestnik.client.interests import Interest
+from vestnik.client.replays import ReplayAnswer, ReplayRequest, Replays
 from vestnik.client.views import Change, View
 from vestnik.client.wanted import Wanted
 from vestnik.model.events import Event
+from vestnik.wire.pages import PAGE
 
 if TYPE_CHECKING:
     from vestnik.client.sync import SyncBus
@@ -109,6 +112,56 @@ class SyncFactory:
     def close(self) -> None:
         """Stop all producers."""
         self._bus.run(self._factory.close())
+
+
+SyncAnswer: TypeAlias = Callable[[ReplayRequest], Iterable[Event]]
+
+
+class SyncReplays:
+    """As `Replays`, for `with`."""
+
+    def __init__(self, bus: SyncBus, replays: Replays) -> None:
+        self._bus = bus
+        self._replays = replays
+        self.name = replays.name
+        self.filter = replays.filter
+
+    def close(self) -> None:
+        self._bus.run(self._replays.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def in_parts(answer: SyncAnswer) -> ReplayAnswer:
+    """Return the asynchronous form of a function that answers replays: it, and a generator, run on threads."""
+
+    async def answered(asked: ReplayRequest) -> AsyncIterator[Event]:
+        events = await asyncio.to_thread(lambda: iter(answer(asked)))
+        while True:
+            part, failure = await asyncio.to_thread(_part, events)
+            for event in part:
+                yield event
+            if failure is not None:
+                raise failure
+            if not part:
+                return
+
+    return answered
+
+
+def _part(events: Iterator[Event]) -> tuple[list[Event], Exception | None]:
+    """Return the next events, and what was raised after them."""
+    part: list[Event] = []
+    try:
+        for event in islice(events, PAGE):
+            part.append(event)
+    except Exception as error:
+        return part, error
+    return part, None
 
 
 def on_a_thread(bus: SyncBus, make: SyncMake) -> Make:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from vestnik.model.events import Event
-from vestnik.wire.messages import Message, Refusal, Request
+from vestnik.wire.messages import Message, Recall, Refusal, Request
 
 
 class Say(Struct, frozen=True, gc=False):
@@ -81,10 +81,16 @@ class Told(Struct, frozen=True):
     data: Any
 
 
+class AskApplication(Struct, frozen=True):
+    """Ask the application which past events it answers a replay with, and send the broker Recalled."""
+
+    recall: Recall
+
+
 class Alarm(Struct, frozen=True):
     """Call `wake` at this time or soon after."""
 
     at: float
 
 
-Act: TypeAlias = Say | Hand | Lost | Missing | Passed | Over | Done | Found | Told | Alarm
+Act: TypeAlias = Say | Hand | Lost | Missing | Passed | Over | Done | Found | Told | AskApplication | Alarm

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER
-from vestnik.session.acts import Act, Alarm, Done, Found, Over, Say, Told
+from vestnik.session.acts import Act, Alarm, AskApplication, Done, Found, Over, Say, Told
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
 from vestnik.session.inbox import Inbox, Logs
@@ -40,6 +40,7 @@ from vestnik.wire.messages import (
     Position,
     Publish,
     Question,
+    Recall,
     Refused,
     Report,
     Request,
@@ -167,13 +168,21 @@ class Session:
         return [self._request(Unsubscribe(name, request=self._requests.new_number()), now), *released, *self._alarm()]
 
     def advertise(
-        self, name: str, offered: Filter, now: float, *, lease: float = FOREVER, settled: bool = False
+        self,
+        name: str,
+        offered: Filter,
+        now: float,
+        *,
+        lease: float = FOREVER,
+        settled: bool = False,
+        replays: bool = False,
     ) -> list[Act]:
         """Advertise under a name, or change the advertisement that has it.
 
-        If it is to be `settled`, the broker answers when the subscriptions that it concerns have come to it.
+        If it is to be `settled`, the broker answers when the subscriptions that it concerns have come to it. If the
+        application `replays` it, the broker asks for its past.
         """
-        self._advertisements[name] = Advertise(name, offered, lease, settled)
+        self._advertisements[name] = Advertise(name, offered, lease, settled, replays)
         return [self._say_advertisement(name, now), *self._alarm()]
 
     def unadvertise(self, name: str, now: float) -> list[Act]:
@@ -276,6 +285,8 @@ class Session:
                 return self._fetched(request, events, lost, more=more)
             case Report(request, data):
                 return [Told(request, data) for _ in self._done(request)]
+            case Recall():
+                return [AskApplication(message)]
             case Reviewed(request):
                 return [Told(request, message) for _ in self._done(request)]
             case Stored(request, refused):
