@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import vestnik
 from network.test_durable import process
@@ -306,3 +307,17 @@ async def test_a_broker_goes_on_without_a_trace_that_cannot_be_written(
         assert [(await subscription.get(timeout=5)).event.data["price"] for _ in range(3)] == [0, 1, 2]
     (told,) = logged(caplog, "trace.failed")
     assert "No space left on device" in told
+
+
+async def test_what_a_client_answers_a_replay_with_need_not_have_been_published(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
+        await p.publish(quote(1))
+        await p.replays("price > 0", lambda asked: [quote(0.5, time=1)])
+        subscription = await c.subscribe("price > 0", replay=vestnik.Replay(all=True))
+        assert await taken(subscription, 2) == [0.5, 1]
+    records = read(trace)
+    assert [record.answered for record in records if isinstance(record, Notified)] == [True, False]
+    assert check_trace(records) == []
+    believed = [replace(record, answered=False) if isinstance(record, Notified) else record for record in records]
+    assert [violation.rule for violation in check_trace(believed)] == ["published"]

@@ -87,12 +87,16 @@ class Rejected(Record, frozen=True):
 
 
 class Notified(Record, frozen=True):
-    """A client was handed an event, for these subscriptions with these numbers; or it was `replayed` to them."""
+    """A client was handed an event, for these subscriptions with these numbers; or it was `replayed` to them.
+
+    An event with which another client `answered` a replay is in no log, and need not have been published.
+    """
 
     client: NodeId
     event: Event
     numbers: tuple[tuple[str, int], ...]
     replayed: bool = False
+    answered: bool = False
 
 
 class Lost(Record, frozen=True):

@@ -22,7 +22,9 @@ def eventual_safety(history: History, since: float = ALWAYS) -> Iterator[Violati
 
 
 def _published(history: History, number: int, handed: Notified) -> Iterator[Violation]:
-    """Somebody published the event, before and as it is."""
+    """Somebody published the event, before and as it is, or answered a replay with it."""
+    if handed.answered:
+        return
     published = [history.records[place] for place in history.published(handed.event, number)]
     if any(isinstance(record, Published) and record.event == handed.event for record in published):
         return
