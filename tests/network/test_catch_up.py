@@ -427,3 +427,19 @@ async def test_brokers_that_join_each_other_are_not_missing() -> None:
         b2.host.part("b1", "test", "the link is cut")
         await until(lambda: not b1.host.core.recovery.meeting.missing and not b2.host.core.recovery.meeting.missing)
         await met(b1, b2)
+
+
+async def test_a_settled_advertisement_knows_the_subscriptions_that_it_concerns() -> None:
+    async with (
+        broker("b1", advertisements=True) as b1,
+        broker("b2", (b1,), advertisements=True) as b2,
+        client(b1) as p,
+        client(b2) as c,
+    ):
+        await until(lambda: len(b1.host.core.topology.brokers()) == 2)
+        subscription = await c.subscribe("price > 0", settled=True)
+        assert len(b1.host.core.router.subscriptions) == 0, "nothing is advertised there"
+        await p.advertise("price > 0", settled=True)
+        assert len(b1.host.core.router.subscriptions) == 1
+        await p.publish(quote(1))
+        assert await taken(subscription, 1) == [1]

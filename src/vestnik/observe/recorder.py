@@ -156,7 +156,8 @@ class Recorder:
                 yield Missing(now, client, numbering.name, reason, log, first, end)
             elif delivery.event is not None:
                 numbering.given += 1
-                yield Notified(now, client, delivery.event, ((numbering.name, numbering.given),), delivery.replayed)
+                event, numbers = delivery.event, ((numbering.name, numbering.given),)
+                yield Notified(now, client, event, numbers, delivery.replayed, answered=event.seq is None)
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
         """Yield the notifications that a client asked for and that the broker has no more."""
