@@ -17,7 +17,8 @@ NEAREST = {"filter": "price > 9", "matches": False, "failed": [{"constraint": "p
 
 def passage(at: float, sender: str, *onward: str, **more: Any) -> dict[str, Any]:
     return {
-        "at": at, "sender": sender, "source": "feed", "taken": sender == "p", "seq": 1, "onward": list(onward),
+        "at": at, "accepted": None, "sender": sender, "source": "feed", "taken": sender == "p", "seq": 1,
+        "onward": list(onward),
         "notified": {}, "fate": "", "reason": "", "not_before": None, "expires": None, **more,
     }  # fmt: skip
 
@@ -41,8 +42,8 @@ def view(name: str, **said: Any) -> View:
 
 
 def client(**subscription: Any) -> dict[str, Any]:
-    place = {"log": "b1/1", "cursor": 2, "state": "LIVE"}
-    one = MATCHING | place | {"last": 5, "first_kept": 4, "number": None} | subscription
+    place = {"log": "b1/1", "cursor": 1, "state": "LIVE"}
+    one = MATCHING | place | {"last": 5, "first_kept": 4, "number": None, "gap": None} | subscription
     return {"connected": True, "full": False, "subscriptions": [one], "ended": [], "happenings": [[1.0, "connected"]]}
 
 
