@@ -37,6 +37,7 @@ SMALL: Final = {
     "vestnik.recovery.reading.PAGE": 4,
     "vestnik.recovery.giving.STEPS": 6,
     "vestnik.recovery.reads.NEAR": 8,
+    "vestnik.recovery.replays.MANY": 2,
     "vestnik.recovery.pages.SCANNED": 12,
     "vestnik.recovery.pages.PASSED": 12 * LOOK,
 }

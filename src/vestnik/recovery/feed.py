@@ -144,6 +144,11 @@ class Feed:
         """Set the cursor of a feed of which nothing was given yet."""
         self.cursor, self.since = offset, None
 
+    def replay(self, span: Span) -> None:
+        """Read the log from the beginning of a span on, and give what is in the span as past events."""
+        self.start_at(span.first)
+        self.replays, self.past = True, span.end
+
     def advance(self, offset: int) -> None:
         """Move the cursor: everything wanted below `offset` was given, or told as a gap."""
         assert offset >= self.cursor, f"{self} cannot go back to {offset}"

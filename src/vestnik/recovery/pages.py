@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vestnik.matching.single.index import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.recovery.selection import Selection
+from vestnik.recovery.selection import Selection, left_out
 from vestnik.wire.origins import Placed, ReadTerms, Slice, Span
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.pages import pages
@@ -25,6 +26,10 @@ PASSED: Final = 64 * 1024 * 1024
 """Bytes that are passed over for one page, because nothing in them can be wanted."""
 LOOK: Final = 256
 """Bytes that can be passed over in the time in which a sieve looks at one entry."""
+
+
+PLACES: Final = 0
+"""The limit of a read that wants to know where the last events begin, and reads them page by page then."""
 
 
 class LogEntry(NamedTuple):
@@ -90,6 +95,8 @@ def read_page(view: LogView, terms: ReadTerms, end: int) -> Slice:
     """Read what is below offset `end`. A page tells at most one gap, and ends before the next hole."""
     first = terms.start if terms.since is None else max(terms.start, view.offset_since(terms.since))
     first = max(min(first, end), view.begin)
+    if terms.pick is not None and terms.limit == PLACES:
+        return _place_of_picked(view, terms.filters, terms.pick, first)
     if terms.pick is not None:
         selection, span = _picked(view, terms.filters, terms.pick, first)
         picked = selection.found()
@@ -130,21 +137,49 @@ def parts_of(picked: Slice) -> list[Slice]:
 
 
 def _picked(view: LogView, filters: tuple[Filter, ...], replay: Replay, end: int) -> tuple[Selection, Span]:
-    """Pick of what is below offset `end`; return also what was read.
-
-    For the last events the log is read backwards, in spans that grow.
-    """
-    last, span, sieve = replay.last, Span(view.start, end), sieve_of(filters)
-    if last is not None and replay.latest_by is None:
-        span = Span(max(view.start, end - 2 * last), end)
-    while True:
+    """Pick of what is below offset `end`; return also what was read."""
+    for span in _spans(view, replay, end):
         selection = Selection(filters, replay)
-        for entry in view.search(span, sieve):
-            if isinstance(entry, LogEntry) and (sieve is None or sieve.lets_through(entry.packed)):
-                selection.take(entry.event, entry.time)
-        if span.first <= view.start or (last is not None and selection.count >= last):
-            return selection, span
-        span = Span(max(view.start, end - 4 * (end - span.first)), end)
+        for entry in _sifted(view, span, filters):
+            selection.take(entry.event, entry.time)
+        if replay.last is not None and selection.count >= replay.last:
+            break
+    return selection, span
+
+
+def _place_of_picked(view: LogView, filters: tuple[Filter, ...], replay: Replay, end: int) -> Slice:
+    """Return where the last events begin that a replay picks of those below offset `end`, without the events."""
+    is_wanted = any_of(filters)
+    for span in _spans(view, replay, end):
+        places: deque[int] = deque(maxlen=replay.bound)
+        count = 0
+        for entry in _sifted(view, span, filters):
+            if is_wanted(entry.event):
+                places.append(entry.offset)
+                count += 1
+        if replay.last is not None and count >= replay.last:
+            break
+    is_full = len(places) == replay.bound
+    return Slice(places[0] if is_full else span.first, (), end, None, left_out(replay, count))
+
+
+def _sifted(view: LogView, span: Span, filters: tuple[Filter, ...]) -> Iterator[LogEntry]:
+    """Yield the entries that the filters may match."""
+    sieve = sieve_of(filters)
+    for entry in view.search(span, sieve):
+        if isinstance(entry, LogEntry) and (sieve is None or sieve.lets_through(entry.packed)):
+            yield entry
+
+
+def _spans(view: LogView, replay: Replay, end: int) -> Iterator[Span]:
+    """Yield spans in which to pick, until they have enough. For the last events a log is read backwards."""
+    first = view.start
+    if replay.last is not None and replay.latest_by is None:
+        first = max(first, end - 2 * replay.last)
+    yield Span(first, end)
+    while first > view.start:
+        first = max(view.start, end - 4 * (end - first))
+        yield Span(first, end)
 
 
 def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], int, int]:

@@ -13,6 +13,7 @@ from vestnik.model.events import Event
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.filling import Filling
 from vestnik.recovery.giving import Giving
+from vestnik.recovery.pages import PLACES
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead, WhenRead, no_answer
 from vestnik.recovery.replays import Merge, Picks, out_of_reach
@@ -183,7 +184,8 @@ class Replaying:
             when_read = partial(self._picked, key, picks, origin)
             told = WhenNotRead(late=partial(self._picks_late, key, picks, origin))
             request = self._requests.new(origin, partial(_always, when_read), told)
-            terms = ReadTerms(start, (reader.filter,), PAGE, until, picks.replay)
+            limit = PLACES if picks.are_many else PAGE
+            terms = ReadTerms(start, (reader.filter,), limit, until, picks.replay)
             reads.append(PageRequest(origin, request, terms))
         return reads
 
@@ -210,9 +212,11 @@ class Replaying:
         for origin, event in picks.picked(reader.filter):
             self._giving.give(reader, origin, event, len(pack(event)), is_replayed=True, force=True)
         self._giving.resolved[key] = None
-        ends = picks.ends()
+        ends, places = picks.ends(), picks.places()
         for origin, feed in list(self._roster.own(key).items()):
-            if reader.ends:
+            if origin in places:
+                feed.replay(places[origin])
+            elif reader.ends:
                 self.finish(feed)
             elif origin in ends:
                 feed.start_at(ends[origin])

@@ -5,15 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.selection import Selection
 from vestnik.wire.messages import Gap, NodeId
-from vestnik.wire.origins import Origin, Placed, Slice
+from vestnik.wire.origins import Origin, Placed, Slice, Span
 from vestnik.wire.replays import Replay
+
+MANY: Final = 1_000
+"""Events that are picked of one log and given at once."""
 
 Rank: TypeAlias = tuple[int, int, str, Origin, int]
 """The time of an event, whether it comes before or after others of that time, its source, its origin and its seq."""
@@ -77,7 +80,8 @@ class Merge:
 class Picks:
     """The picks of a replay at each origin, until all that were asked have answered. One that is lost is left out.
 
-    It picks of what was accepted before the time `until`, or of all.
+    It picks of what was accepted before the time `until`, or of all. If the last events `are_many` and of one log, they
+    are not held: the log says where they begin, and the reader reads them page by page.
     """
 
     def __init__(self, replay: Replay, until: int | None = None) -> None:
@@ -86,15 +90,23 @@ class Picks:
         self.is_asked = False
         self.reasons: list[str] = []  # what is missing, in words
         self._parts: dict[Origin, list[Slice]] = {}
+        self.are_many = False
 
     def ask(self, origins: Iterable[Origin], missing: Iterable[str]) -> None:
         """Wait for these origins; others are missing."""
         self.is_asked = True
         self.reasons += missing
         self._parts = {origin: [] for origin in origins}
+        are_last = self.replay.latest_by is None and self.replay.since is None
+        self.are_many = are_last and len(self._parts) == 1 and (self.replay.bound or 0) > MANY
 
     def origins(self) -> list[Origin]:
         return list(self._parts)
+
+    def places(self) -> dict[Origin, Span]:
+        """Return where what is picked begins and ends, if it is read page by page."""
+        parts = self._parts.items() if self.are_many else ()
+        return {origin: Span(part[-1].first, part[-1].upto) for origin, part in parts}
 
     def found(self, origin: Origin, part: Slice) -> None:
         if origin in self._parts:

@@ -51,12 +51,17 @@ class Selection:
     @property
     def left_out(self) -> str:
         """What was asked for, and is more than there may be, in words."""
-        last, most = self._replay.last or sys.maxsize, self._replay.most or sys.maxsize
-        number = min(self.count + len(self._latest), last) - most
-        if number <= 0:
-            return ""
-        older = "1 older event was" if number == 1 else f"{number:,} older events were"
-        return f"{older} left out: a replay picks {most:,} at most, which is the limit replay"
+        return left_out(self._replay, self.count + len(self._latest))
+
+
+def left_out(replay: Replay, count: int) -> str:
+    """Return in words how many of `count` events a replay leaves out; an empty text if it takes all."""
+    most = replay.most or sys.maxsize
+    number = min(count, replay.last or sys.maxsize) - most
+    if number <= 0:
+        return ""
+    older = "1 older event was" if number == 1 else f"{number:,} older events were"
+    return f"{older} left out: a replay picks {most:,} at most, which is the limit replay"
 
 
 def key_of(event: Event, path: Path) -> Hashable:

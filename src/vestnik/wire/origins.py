@@ -77,8 +77,9 @@ class ReadTerms(Struct, frozen=True, array_like=True):
     """What to read of a log: events from offset `start` on that match any of the filters, at most `limit` of them.
 
     With `since`, reading starts after the last event that was accepted before that time. With `pick`, what the replay
-    picks of the events before that place is read instead: the last ones, or the latest by a key. The origin may leave
-    out of a read that `is_shared` what nobody wants in the direction from which the request came.
+    picks of the events before that place is read instead: the last ones, or the latest by a key. If the limit is 0, the
+    slice only says where the last ones begin. The origin may leave out of a read that `is_shared` what nobody wants in
+    the direction from which the request came.
     """
 
     start: int
