@@ -62,6 +62,20 @@ def test_steps_say_how_far_a_search_has_come(journal: Journal) -> None:
     assert all(not step.records and step.size > 0 for step in closed) and len(closed) > 1
 
 
+@pytest.mark.parametrize("stop", range(1, 12))
+def test_a_segment_that_is_closed_while_it_is_read_is_read_on(tmp_path: Path, stop: int) -> None:
+    with Journal.open(tmp_path, SMALL) as journal:
+        cursor = journal.read(0, None, [SEVEN])
+        found = []
+        for number in range(1, LAST + 1):
+            journal.append(entries(number, number))
+            journal.sync()
+            if number % stop == 0:
+                found += [record.position for record in cursor]
+        found += [record.position for record in cursor]
+        assert set(range(7, LAST, 10)) <= set(found) and found == sorted(set(found)) and cursor.lost == []
+
+
 def test_compacted_segments_are_searched(tmp_path: Path) -> None:
     with filled(tmp_path, LAST) as journal:
         journal.sync()

@@ -30,9 +30,11 @@ class Found(NamedTuple):
 
 
 def search(source: Source, segment: Segment, at: int, patterns: Patterns) -> Found | None:
-    """Search the stretches of a segment from byte `at` on, where one begins; None if they are not as they were."""
+    """Search the stretches of a segment from byte `at` on; None if none begins there, or they are not as they were."""
     places, sums = segment.places, segment.checksums
     number = first = bisect_left(places, at, key=lambda place: place.at)
+    if first == len(places) or places[first].at != at:
+        return None  # it was read while it grew
     end = at
     while number < len(places) and end - at < GROUP:
         number += 1
