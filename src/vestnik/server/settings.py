@@ -26,7 +26,7 @@ HEARTBEAT: Final = 15.0
 LONGEST_HEARTBEAT: Final = 20.0
 """Seconds. A client takes a broker for dead that says nothing for twice that time."""
 LARGEST_REPEAT_WINDOW: Final = 1_000_000
-"""Events. Each takes up to 800 bytes of memory."""
+"""Events. Each takes up to 300 bytes of memory."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -108,7 +108,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("heartbeat", reason)
         if not 1 <= self.repeat_window <= LARGEST_REPEAT_WINDOW:
             reason = f"is from 1 to {LARGEST_REPEAT_WINDOW:,} events, not {self.repeat_window:,}"
-            raise InvalidSetting("repeat_window", f"{reason}; a million of them take up to 800 MB of memory")
+            raise InvalidSetting("repeat_window", f"{reason}; a million of them take up to 300 MB of memory")
         if not 0 < self.repeat_window_age < float("inf"):
             reason = f"is longer than 0 seconds, and has an end, not {self.repeat_window_age:g}"
             raise InvalidSetting("repeat_window_age", f"{reason}; repeat_window bounds it by a number of events")
