@@ -17,9 +17,9 @@ NEAREST = {"filter": "price > 9", "matches": False, "failed": [{"constraint": "p
 
 def passage(at: float, sender: str, *onward: str, **more: Any) -> dict[str, Any]:
     return {
-        "at": at, "accepted": None, "sender": sender, "source": "feed", "taken": sender == "p", "seq": 1,
-        "onward": list(onward),
-        "notified": {}, "fate": "", "reason": "", "not_before": None, "expires": None, **more,
+        "at": at, "sender": sender, "source": "feed", "broker": "b1", "taken": sender == "p", "seq": 1, "onward": list(onward),
+        "notified": {}, "fate": "", "reason": "", "accepted": None, "not_before": None,
+        "expires": None, **more,
     }  # fmt: skip
 
 
@@ -42,8 +42,8 @@ def view(name: str, **said: Any) -> View:
 
 
 def client(**subscription: Any) -> dict[str, Any]:
-    place = {"log": "b1/1", "cursor": 1, "state": "LIVE"}
-    one = MATCHING | place | {"last": 5, "first_kept": 4, "number": None, "gap": None} | subscription
+    place = {"log": "b1/1", "cursor": 1, "state": "LIVE", "gap": None}
+    one = MATCHING | place | {"last": 5, "first_kept": 4, "number": None} | subscription
     return {"connected": True, "full": False, "subscriptions": [one], "ended": [], "happenings": [[1.0, "connected"]]}
 
 
@@ -70,6 +70,16 @@ CASES: dict[str, tuple[list[View], str, str]] = {
         [view("b1", sightings=[TAKEN]), view("b2", since=12.0), HOME],
         "forgotten",
         "which remembers events only since 1970-01-01T00:00:12.000Z",
+    ),
+    "the broker that took it was started again, and has read it since": (
+        [view("b1", begun=12.0, sightings=[passage(13.0, "b1", fate="replayed", accepted=10.0)]), view("b2"), HOME],
+        "restarted",
+        "b1 took it at 1970-01-01T00:00:10.000Z, and was started again at 1970-01-01T00:00:12.000Z",
+    ),
+    "the subscription was told of a gap": (
+        [view("b1", sightings=[TAKEN]), view("b3", client=client(cursor=2, gap={"at": 12.0, "reason": "retention"}))],
+        "lost",
+        "was told of a gap at 1970-01-01T00:00:12.000Z, and the event is in it: retention",
     ),
     "the client's broker was started later": (
         [view("b1", sightings=[TAKEN]), view("b2"), view("b3", client=client(), begun=12.0)],
@@ -145,6 +155,13 @@ def test_where_it_stopped(views: list[View], verdict: str, said: str) -> None:
     found = told(*views)
     assert (found.verdict, said in found.said) == (verdict, True), found.said
     assert not found.is_delivered
+
+
+def test_a_subscription_that_has_read_on_has_it() -> None:
+    found = told(view("b1", sightings=[TAKEN]), view("b3", client=client(cursor=2)))
+    assert found.verdict == "delivered" and "has come to offset 2 of b1/1, and the event was before, at 1" in found.said
+    late = told(view("b1", sightings=[TAKEN]), view("b3", client=client(cursor=2, since=11.0)))
+    assert late.verdict == "too-late"
 
 
 def test_who_does_not_answer_is_named() -> None:
