@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from random import Random
 from typing import Any
 
@@ -16,7 +15,7 @@ from vestnik.sim.network import Network
 from vestnik.sim.parts import cores_of, lease_of, random_of, sessions_of
 from vestnik.sim.scenarios import Past, Scenario, timing_of
 from vestnik.sim.summaries import Summary, Tally
-from vestnik.trace.records import AnyRecord, Published
+from vestnik.trace.records import AnyRecord
 from vestnik.wire.messages import NodeId
 
 STEPS = 100
@@ -55,7 +54,7 @@ class Run:
         )
         self._interests: dict[NodeId, Iterator[Filter]] = {}
         self._last: dict[NodeId, Event] = {}  # that each producer published
-        self._ids = count(1)
+        self._events = 0  # that producers have published
         self._lease = lease_of(scenario)
         self._end = 0.0
 
@@ -144,7 +143,7 @@ class Run:
         A subscription that reads all of the logs takes a round trip for each window.
         """
         enough += MORE_PATIENCE if self.scenario.access.loss else PATIENCE
-        windows = self._tally.kinds[Published] // self.scenario.clients.window
+        windows = self._events // self.scenario.clients.window
         enough += windows * self.propagation if windows else 0.0
         if self.scenario.leases is None:
             self.network.settle(0.0 if enough == FOREVER else enough)
@@ -206,7 +205,8 @@ class Run:
                 self.network.publish(client, *[event() for _ in range(self.scenario.clients.batch)])
 
         def event() -> Event:
-            found = self.scenario.workload.event(rng, client, str(next(self._ids)))
+            self._events += 1
+            found = self.scenario.workload.event(rng, client, str(self._events))
             if rng.random() < self.scenario.clients.special:
                 found = self._special(found, rng)
             if found.not_before is None:
