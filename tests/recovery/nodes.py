@@ -243,10 +243,18 @@ class Node:
         elif before.filter != message.filter:
             self.do(Took(()), client)  # one that comes back is given what waits for it, still by the filter before
             feeds = self.core.recovery.feeds
-            given = feeds.cursors((client, message.name)).items()
+            given = self._places((client, message.name)).items()
             over = [text for text, disk in self.world.disks.items() if feeds.roster.is_over(disk.origin)]
             cursors = {**{str(one): offset for one, offset in given}, **dict.fromkeys(over, FOREVER)}
             self.world.numberings[before.epoch].filters.append((cursors, message.filter))
+
+    def _places(self, key: tuple[str, str]) -> dict[Origin, int]:
+        """Return how far a reader has come in each log, also in those of which its client is not told that yet."""
+        feeds = self.core.recovery.feeds
+        if feeds.replaying.picks(key):
+            return {}
+        found = [feeds.roster.of(key, origin) for origin in feeds.roster.origins(key)]
+        return {feed.origin: feed.cursor for feed in found if feed is not None and feed.since is None}
 
     def leave(self, client: str, name: str, life: int) -> None:
         """End a subscription of a client that is elsewhere by now."""

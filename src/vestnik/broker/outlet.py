@@ -142,7 +142,8 @@ class Outlet:
         giving = self._recovery.feeds.giving
         if not giving.has_some:
             return effects
-        return [*self._deliver(giving.take_given()), *effects, *self._resolved(), *self._finished()]
+        effects = [*self._deliver(giving.take_given()), *effects, *self._resolved(), *self._finished()]
+        return [*effects, Wake(giving.now)] if giving.resolved else effects
 
     def accepted(
         self, source: ReaderKey, request: int = 0, lease: float = FOREVER, missing: tuple[str, ...] = ()

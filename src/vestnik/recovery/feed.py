@@ -48,8 +48,9 @@ class Feed:
     The feed belongs to one `reader`, or is shared by all that have none of their own at its origin. With `since`, the
     origin has not resolved yet at which offset the feed starts. At most one `request` for a page is outstanding. A
     feed that is `dirty` may have been overtaken by an advertisement: its next page proves nothing. A feed that replays
-    gives what is below offset `past` as past events; its first page says how far that goes. A feed
-    `is_late` if its origin has not answered in time: a replay of several origins goes on without it.
+    gives what is below offset `past` as past events; its first page says how far that goes. Readers that share the feed
+    of a new origin get of its past what was accepted since they were made. A feed `is_late` if its origin has not
+    answered in time: a replay of several origins goes on without it.
     """
 
     __slots__ = (
@@ -164,6 +165,11 @@ class Feed:
         return self.past is not None and offset < self.past
 
     @property
+    def is_in_past(self) -> bool:
+        """Whether readers that share the feed differ in what they get at the cursor."""
+        return self.reader is None and (self.since is not None or self.is_past(self.cursor))
+
+    @property
     def is_past_over(self) -> bool:
         """Whether all that is replayed was given."""
         return self.past is not None and self.cursor >= self.past
@@ -172,7 +178,7 @@ class Feed:
         """Return the part of a page from the cursor on; None if the page ends before the cursor."""
         self.request = None
         self.is_late = False
-        if self.replays and self.past is None:
+        if self.past is None and (self.replays or (self.since is not None and self.reader is None)):
             self.past = page.end or edge
         if self.since is not None:
             self.since = None

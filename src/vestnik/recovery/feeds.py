@@ -109,10 +109,14 @@ class Feeds:
             self.roster.histories.add(origin)
             return
         if origin not in self.roster.main:
-            self.roster.main[origin] = Feed(origin)
+            sharing: list[Reader] = []
             for key, reader in self.readers.items():
                 if origin not in self.roster.own(key) and not reader.ends:
-                    self.roster.part(key, origin, 0, reader.made, replays=reader.replays)
+                    if self.replaying.is_replaying(key):
+                        self.roster.part(key, origin, 0, reader.made, replays=reader.replays)
+                    else:
+                        sharing.append(reader)
+            self.roster.meet(origin, sharing)
         for feed in self.roster.all(origin):
             self.roster.catch_up(feed)
 
@@ -123,9 +127,7 @@ class Feeds:
             if feed is not None and not reader.ends:
                 self.replaying.tell(reader, Gap(str(origin), feed.cursor, ENDLESS, SUPERSEDED), force=True)
         self.roster.reachable.discard(origin)
-        for key in list(self.roster.apart(origin)):
-            self.roster.share(key, origin)
-        self.roster.main.pop(origin, None)
+        self.roster.forget(origin)
 
     @together(COMPARING)
     def offered(self, origin: Origin, before: frozenset[Offer], after: frozenset[Offer]) -> None:
@@ -136,7 +138,7 @@ class Feeds:
                 feed = self.roster.of(key, origin)
                 if feed is not None and origin in self.roster.reachable and not reader.ends:
                     if feed.reader is None:
-                        feed = self.roster.part(key, origin, feed.cursor)
+                        feed = self.roster.part_from(feed, reader)
                         self.roster.catch_up(feed)
                     feed.doubt()
                     self.roster.due[feed] = None
@@ -287,7 +289,7 @@ class Feeds:
             if feed.reader is None:
                 if feed.is_live and (is_narrower or origin == self._own):
                     continue
-                feed = self.roster.part(key, origin, feed.cursor)
+                feed = self.roster.part_from(feed, reader)
             elif origin.is_of_client:
                 feed = self.roster.part(key, origin, 0, replays=feed.replays)  # it is another question
             self.replaying.drop_page(key, origin)

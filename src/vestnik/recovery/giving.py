@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
@@ -65,9 +66,13 @@ class Giving:
         given, self.given = self.given, []
         return given
 
-    def take_resolved(self) -> dict[ReaderKey, None]:
-        resolved, self.resolved = self.resolved, {}
-        return resolved
+    def take_resolved(self) -> list[ReaderKey]:
+        """Return readers whose clients are to be told, as many as this turn allows."""
+        taken = list(islice(self.resolved, max(1, self.left)))
+        for key in taken:
+            del self.resolved[key]
+        self.left -= len(taken)
+        return taken
 
     def take_finished(self) -> list[tuple[Reader, list[str]]]:
         finished, self.finished = self.finished, []

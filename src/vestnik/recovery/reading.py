@@ -134,6 +134,8 @@ class Reading:
             self._giving.resolved[feed.reader] = None
         if feed.reader is not None:
             self._replaying.covered(feed.reader, feed.origin, page.covers)
+        if feed.reader is None and feed.since is not None and page.gap is not None:
+            self._split(feed)
         part = feed.part_of(page, edge)
         if part is None and page.upto >= edge:
             self._go_back(feed, edge)
@@ -146,6 +148,11 @@ class Reading:
         ):
             feed.advance(part.upto)
             self._settle(feed, edge)
+
+    def _split(self, feed: Feed) -> None:
+        """Let readers of a new log that has dropped events read by themselves: the gap may be before some were made."""
+        for reader in self._roster.sharing(feed.origin):
+            self._roster.catch_up(self._roster.part_from(feed, reader))
 
     def _go_back(self, feed: Feed, edge: int) -> None:
         """Go back to the edge of a log that ends before a cursor: nobody knows what it has lost."""
@@ -166,13 +173,15 @@ class Reading:
                 if not self._replaying.tell(reader, Gap(str(origin), *page.gap, page.reason)):
                     roster.lag(reader.key, origin, page.gap.first)
             feed.advance(page.gap.end)
-        for event in page.events:
+        for event, accepted in zip(page.events, page.times, strict=True):
             offset, apart = event.seq or 0, roster.apart(origin)
             if self._giving.left <= 0:
                 feed.advance(offset)
                 roster.due[feed] = None
                 return False
             keys = [key for key in self._matching(event) if key in roster.readers and key not in apart]
+            if feed.is_past(offset):
+                keys = [key for key in keys if accepted >= roster.readers[key].made]
             if keys:
                 flight = Flight(event, len(pack(event)), origin)
                 run = Run([flight], flight.size, self._giving.repeats.add(origin, [event]))
@@ -211,6 +220,8 @@ class Reading:
             if feed.reader is not None:
                 self._replaying.give_merged(feed.reader)
             return
+        if feed is main and roster.met(origin):
+            self._giving.resolved.update(dict.fromkeys([reader.key for reader in roster.sharing(origin)]))
         if main is not None and main.is_live:
             assert main.cursor <= feed.cursor, f"{main} is beyond the edge at {feed.cursor}"
             main.advance(feed.cursor)

@@ -61,6 +61,10 @@ class Replaying:
             merge.drop(origin)
             self.give_merged(key)
 
+    def is_replaying(self, key: ReaderKey) -> bool:
+        """Return whether a reader has a past that is not like that of others."""
+        return self._roster.readers[key].replays or key in self._picks or key in self._merges
+
     # --- merged ---
 
     def begin_merge(self, key: ReaderKey) -> None:

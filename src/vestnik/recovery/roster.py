@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Final, TypeVar
 
@@ -35,6 +35,7 @@ class Roster:
         self.histories: set[Origin] = set()
         self.due: dict[Feed, None] = {}
         self._own_log = own
+        self._new: set[Origin] = set()  # those whose shared feed was never at the edge
         self._repeats = repeats
         self._allowance = allowance
         self._numbers = count(1)
@@ -131,19 +132,53 @@ class Roster:
         self, key: ReaderKey, origin: Origin, cursor: int, since: int | None = None, *, replays: bool = False
     ) -> Feed:
         """Give a reader a feed of its own."""
-        reader = self.readers[key]
-        if (since is not None or replays) and not reader.is_young:
-            reader.note_had(self._repeats.serial, self._lagging(key))
-            reader.is_young = True
+        if since is not None or replays:
+            self._look_back(self.readers[key])
         feed = Feed(origin, cursor, since, key, replays=replays, number=next(self._numbers))
         self._by_origin.setdefault(origin, {})[key] = feed
         self._by_reader.setdefault(key, {})[origin] = feed
         return feed
 
+    def meet(self, origin: Origin, readers: Sequence[Reader]) -> None:
+        """Add an origin that was never seen, whose shared feed these readers use from when they were made."""
+        self.main[origin] = Feed(origin, 0, min([reader.made for reader in readers], default=None))
+        self._new.add(origin)
+        for reader in readers:
+            self._look_back(reader)
+
+    def _look_back(self, reader: Reader) -> None:
+        """Note that a reader does not have all that is below its cursors: it is not in the present."""
+        if not reader.is_young:
+            reader.note_had(self._repeats.serial, self._lagging(reader.key))
+            reader.is_young = True
+
+    def forget(self, origin: Origin) -> None:
+        """Remove a log, which is over."""
+        for key in list(self.apart(origin)):
+            self.share(key, origin)
+        self.main.pop(origin, None)
+        self.met(origin)
+
+    def met(self, origin: Origin) -> bool:
+        """Note that the shared feed of an origin is at the edge: those who share it have come to the present.
+
+        Return whether that was news.
+        """
+        is_news = origin in self._new
+        self._new.discard(origin)
+        if is_news:
+            for key in self.readers:
+                self._arrive(key)
+        return is_news
+
     def share(self, key: ReaderKey, origin: Origin) -> None:
         """Let a reader use the shared feed of an origin. With its last own feed it comes to the present."""
         self._drop(key, origin)
-        if not self.own(key) and key in self.readers:
+        self._arrive(key)
+
+    def _arrive(self, key: ReaderKey) -> None:
+        """Let a reader come to the present, if it has no feed of its own and shares none that is not there."""
+        if not self._new and not self.own(key) and key in self.readers:
             self.readers[key].come_to_present(self._repeats)
 
     def _drop(self, key: ReaderKey, origin: Origin) -> None:
@@ -155,6 +190,10 @@ class Roster:
         if feed.origin in self.reachable:
             feed.catch_up()
             self.due[feed] = None
+
+    def part_from(self, feed: Feed, reader: Reader) -> Feed:
+        """Give a reader a feed of its own that starts where the shared one is."""
+        return self.part(reader.key, feed.origin, feed.cursor, reader.made if feed.is_in_past else None)
 
     def lag(self, key: ReaderKey, origin: Origin, offset: int) -> None:
         """Let a reader without room go on by itself from an offset, when it has taken something."""
@@ -169,7 +208,8 @@ class Roster:
     def cursors(self, key: ReaderKey) -> dict[Origin, int]:
         """Return how far a reader has come in the logs in which that is known."""
         feeds = [self.of(key, origin) for origin in self.origins(key)]
-        return {feed.origin: feed.cursor for feed in feeds if feed is not None and feed.since is None}
+        known = [feed for feed in feeds if feed is not None and feed.since is None and not feed.is_in_past]
+        return {feed.origin: feed.cursor for feed in known}
 
     def _lagging(self, key: ReaderKey) -> dict[Origin, int]:
         """Return how far a reader has come in logs of which it does not get live events."""
