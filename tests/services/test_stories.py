@@ -17,7 +17,8 @@ NEAREST = {"filter": "price > 9", "matches": False, "failed": [{"constraint": "p
 
 def passage(at: float, sender: str, *onward: str, **more: Any) -> dict[str, Any]:
     return {
-        "at": at, "sender": sender, "source": "feed", "broker": "b1", "taken": sender == "p", "seq": 1, "onward": list(onward),
+        "at": at, "sender": sender, "source": "feed", "broker": "b1", "taken": sender == "p", "seq": 1,
+        "onward": list(onward),
         "notified": {}, "fate": "", "reason": "", "accepted": None, "not_before": None,
         "expires": None, **more,
     }  # fmt: skip
