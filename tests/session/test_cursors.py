@@ -140,6 +140,18 @@ def test_an_event_that_crossed_the_cursors_on_its_way_is_not_handed_over_again()
     assert said(client.took({"s": 4})) == [Took((Position("s", again.afresh, 2),))], "what was passed is taken"
 
 
+def test_an_event_that_its_publisher_repeated_at_another_broker_is_handed_over_once() -> None:
+    """The broker that the client comes to does not know what it was given elsewhere."""
+    client = session()
+    client.handle(notify(given(1, 5), given(2, 6)), 0.0)
+    epoch = moved(client)
+    twin = Delivery(event(6).stamped("b2", 40), ((epoch, 1),))
+    late = Delivery(event(5).stamped("b2", 41), ((epoch, 3),))
+    acts = results(client.handle(notify(twin, late, given(2, 7, epoch=epoch)), 11.0))
+    assert acts == [Passed("s"), Hand(stored(7), (("s", 3),)), Passed("s")]
+    assert client.seen("s") == {"b1/1": 8, "b2/4": 42}, "the cursor passes it"
+
+
 def test_a_request_that_is_repeated_says_the_cursors_of_now() -> None:
     client = session()
     (asked,) = said(client.change("s", WANTED, 1.0))

@@ -9,6 +9,7 @@ from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Hand, Lost, Missing, Passed
 from vestnik.session.checking import Checking
 from vestnik.session.cursors import Cursors
+from vestnik.session.handed import Handed
 from vestnik.wire.messages import Delivery, Gap, Position, Subscribe
 from vestnik.wire.origins import ENDLESS
 from vestnik.wire.replays import Replay
@@ -58,6 +59,7 @@ class Subscription:
         self.early: dict[int, Early] = {}
         self.cursors = Cursors()
         self.offsets = self.cursors.offsets
+        self._handed = Handed()
         self._shifts = [(1, 0)]  # from a number of the application on, how much greater the number of the broker is
         self.checking: Checking | None = None
         self.interval = 0.0
@@ -145,6 +147,8 @@ class Subscription:
             offset, offsets = event.seq or 0, self.offsets
             if offset < offsets.get(log, 0) or (delivery.replayed and self.cursors.is_picking):
                 return False
+            if not self._handed.takes(event):
+                return False
             offsets[log] = offset + 1
         self.last = number
         self.given += 1
@@ -170,7 +174,8 @@ class Subscription:
             self.cursors.skip(gap)
             self._pass()
             return Missing(self.name, gap_text(gap))
-        if not self.cursors.takes(event, log, replayed=delivery.replayed):
+        is_new = self.cursors.takes(event, log, replayed=delivery.replayed)
+        if not is_new or (log is not None and not self._handed.takes(event)):
             self._pass()
             return Passed(self.name)
         self.last += 1
