@@ -11,6 +11,7 @@ from vestnik.cli.lazy import LazyGroup
     "sim",
     cls=LazyGroup,
     commands_from={
+        "explore": ("vestnik.cli.sim.explore:command", "Try all that can happen in a small world, in every order."),
         "run": ("vestnik.cli.sim.run:command", "Simulate a scenario and print what it comes to."),
         "soak": ("vestnik.cli.sim.soak:command", "Simulate many random scenarios and check each."),
     },

@@ -1,0 +1,1 @@
+"""Exhaustive exploration: every interleaving of a few operations, over the real cores and sessions."""
