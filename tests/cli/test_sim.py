@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from sim.explore_mistakes import tell_entries_after_fetches
 from vestnik.cli import main
 from vestnik.cli.sim import soak as soak_command
 from vestnik.sim.soak import Claim
@@ -39,7 +40,7 @@ def scenario(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("words", [[], ["run"], ["soak"]])
+@pytest.mark.parametrize("words", [[], ["run"], ["soak"], ["explore"]])
 def test_every_command_has_help(words: list[str]) -> None:
     result = run(*words, "--help")
     assert result.exit_code == 0 and (not words or "Exit codes: 0 " in result.stdout)
@@ -111,3 +112,30 @@ def test_a_failure_is_shown_with_its_seed_and_its_counterexample(monkeypatch: py
     result = run("soak", "--seeds", "1", "--first", "17")
     assert result.exit_code == 1
     assert "seed 17: " in result.stdout and "  liveness: nobody was told\n    " in result.stdout
+
+
+def test_an_exploration_prints_how_large_it_was() -> None:
+    result = run("explore", "--operations", "1", "--faults", "0")
+    assert result.exit_code == 0 and result.stderr == ""
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [
+        "states", "quiescent", "moves", "states", "moves", "complete"
+    ]  # fmt: skip
+
+
+def test_an_exploration_as_json() -> None:
+    found = json.loads(run("explore", "--operations", "1", "--only", "publish", "--json").stdout)
+    assert found["is_complete"] and found["wrong"] == "" and found["path"] == []
+    assert found["states"] > found["quiescent"] == 3  # nothing, or one of two clients has published
+
+
+def test_an_exploration_shows_the_way_to_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    tell_entries_after_fetches(monkeypatch)
+    result = run("explore", "--operations", "2", "--subscriptions", "1", "--only", "subscribe,publish")
+    assert result.exit_code == 1
+    wrong = result.stdout.partition("wrong: ")[2].splitlines()
+    assert "is lost" in wrong[0] and wrong[1].startswith("  1. ")
+
+
+def test_an_exploration_of_unknown_operations_is_refused() -> None:
+    result = run("explore", "--only", "publish,explode")
+    assert result.exit_code == 2 and "explode" in result.stderr and "subscribe" in result.stderr
