@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import Final
 
 from vestnik.model.filters import Filter
 from vestnik.recovery.answers import Offered
@@ -16,6 +17,9 @@ from vestnik.routing.propagation import Source
 from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import Origin
+
+PROLONGED: Final = 60.0
+"""Seconds for which an advertisement stays whose lease has ended too early, at most."""
 
 
 class Offers:
@@ -55,6 +59,14 @@ class Offers:
         if source in self._router.advertised:
             self._leaving[source] = self._recovery.tail.next
             self.routed()
+
+    def prolong(self, now: float) -> None:
+        """Renew advertisements whose lease has ended while events wait that may have been accepted under them."""
+        tail = self._recovery.tail
+        for source in self._router.lapsing(now):
+            if tail.next > tail.routed or self._holds_for(source.node):
+                until = now + min(PROLONGED, self._router.leases.length)
+                self._router.advertise(source, self._router.advertised[source], until)
 
     def routed(self) -> bool:
         """Withdraw what waited until all is routed that was accepted under it; return whether there was any."""

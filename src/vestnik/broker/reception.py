@@ -416,6 +416,7 @@ class Reception:
 
         Neighbours are told of it before any link ends: its end is handled at once, and what is told then comes later.
         """
+        self._offers.prolong(now)
         offered = self._router.advertised.copy()
         lapsed, silent = self._router.expire(now)
         found: list[Effect] = []

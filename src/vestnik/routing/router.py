@@ -92,6 +92,10 @@ class Router:
         self.advertised.pop(source, None)
         self._advertised_until.pop(source, None)
 
+    def lapsing(self, now: float) -> list[Source]:
+        """Return the advertisements of local clients whose lease has ended."""
+        return [source for source, expiry in self._advertised_until.items() if expiry <= now]
+
     def conforms(self, client: NodeId) -> Callable[[Event], bool]:
         """Whether a local client may publish an event; `anything` where it may publish any."""
         return anything
