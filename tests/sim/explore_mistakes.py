@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
+from recovery import mistakes
 from recovery.mistakes import (
     believe_every_frontier,
     call_the_end_of_each_page_the_edge,
     fetch_nothing_for_fresh_advertisements,
-    forget_events_of_other_origins,
     ignore_fresh_advertisements_during_a_fetch,
     say_shared_cursors_of_readers_that_lag,
     skip_the_rest_of_a_page_without_room,
@@ -21,12 +21,19 @@ from recovery.mistakes import (
 from vestnik.broker.effects import Append, Appended, Effect, Part
 from vestnik.broker.offers import Offers
 from vestnik.session.cursors import Cursors
+from vestnik.session.handed import Handed
 from vestnik.sim.explore.brokers import BrokerNode, Sent
 from vestnik.sim.explore.settings import Kind, Settings
 from vestnik.wire.messages import AdminA, AdminS, Message, NodeId
 
 Patch = pytest.MonkeyPatch
 Plant = Callable[[Patch], None]
+
+
+def forget_events_of_other_origins(patch: Patch) -> None:
+    """At the broker, and at the client, which remembers what its broker does not."""
+    mistakes.forget_events_of_other_origins(patch)
+    patch.setattr(Handed, "takes", lambda *_: True)
 
 
 def tell_entries_after_fetches(patch: Patch) -> None:

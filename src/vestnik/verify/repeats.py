@@ -1,9 +1,9 @@
 """Repeats: a subscription gets an event once, also if its publisher repeated it at another broker.
 
 The rule `once` of `verify/safety` is about one stream and one life of a subscription. This one is about subscriptions
-that their brokers recorded. A client that comes back says how far it has come in each log. What it has, it is not to
-get again, from whatever log; all else its broker may have sent in vain. A client that goes to another broker may get a
-repeat there.
+that their brokers recorded. A client that comes back says how far it has come in each log: it is not to get again what
+it has of that log. What came of another log before it came back, the client recognises by itself: its broker may have
+forgotten that, and send it in vain.
 """
 
 from __future__ import annotations
@@ -63,6 +63,6 @@ def _repeated(history: History, number: int, record: Notified, name: str, had: H
         return
     start, _ = begun(history, record.client, name, number)
     is_same_life = start >= 0 and before.at >= history.records[start].at
-    if before.event.stream != event.stream or not is_same_life:
+    if (before.event.stream != event.stream) == is_same_life:
         said = f"{record.client} was notified of {named(event)}, for {name} a second time"
         yield Violation("once", said, record.client, name, event, (before, record))
