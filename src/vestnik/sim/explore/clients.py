@@ -15,8 +15,8 @@ from vestnik.session.subscriptions import gap_text
 from vestnik.sim.explore.brokers import Sent
 from vestnik.sim.explore.names import name_numbers_of_session
 from vestnik.sim.explore.settings import CLOCK, FILTERS, JUMP, LEASE, NARROW, WIDE, Kind, Operation, Settings, Wrong
-from vestnik.sim.explore.watches import Watch
-from vestnik.wire.messages import Advertise, Answer, Gap, Message, NodeId, Notify, Publish, Subscribe
+from vestnik.sim.explore.watches import Number, Watch
+from vestnik.wire.messages import Accepted, Advertise, Answer, Gap, Message, NodeId, Notify, Publish, Subscribe
 from vestnik.wire.origins import Origin
 
 EVERYTHING: Final = 1 << 62
@@ -34,7 +34,6 @@ class ClientNode:
         name_numbers_of_session(self._session, settings.brokers + place)
         self.is_connected = True
         self._sleeps = True  # nothing is due
-        self._connections = 1
         self._published = 0
         self._advertised = False
         self.unanswered: set[str] = set()  # events
@@ -102,7 +101,6 @@ class ClientNode:
 
     def resume(self, now: float) -> list[Sent]:
         self.is_connected = True
-        self._connections += 1
         return self._do(self._session.resume(now))
 
     def alarm(self, now: float) -> list[Sent]:
@@ -128,7 +126,7 @@ class ClientNode:
                     sent.append(Sent(self.broker, message))
                 case Hand(event, numbers):
                     for name, _ in numbers:
-                        self.watches[name].give(event, self._heard.log_of(event), self._connections)
+                        self.watches[name].give(event, *self._heard.place_of(event))
                 case Missing(name, reason):
                     self.watches[name].tell(self._heard.gap(reason))
                 case Lost(name) | Over(name):
@@ -137,7 +135,7 @@ class ClientNode:
                     if reason:
                         raise Wrong(f"{self.name} may not subscribe: {reason}")
                     if name in self.watches:
-                        self.watches[name].settle(wanted)
+                        self.watches[name].settle(wanted, self._heard.numbered)
                 case Done(Advertise(), reason) if reason:
                     raise Wrong(f"{self.name} may not advertise: {reason}")
                 case Done(Publish(events), reason, refused):
@@ -156,10 +154,11 @@ class ClientNode:
 
 
 class _Heard:
-    """Remembers the log of each event and the extent of each gap: the session hands both over without."""
+    """Remembers the numbers and the log of each event, and the extent of each gap: the session does not tell them."""
 
     def __init__(self) -> None:
-        self._events: dict[int, tuple[Event, str]] = {}
+        self._events: dict[int, tuple[Event, tuple[Number, ...], str]] = {}
+        self.numbered: Number = 0, 0  # when the last request was accepted
         self._gaps: dict[str, Gap] = {}
 
     def note(self, message: Message) -> None:
@@ -170,10 +169,13 @@ class _Heard:
                     if one.gap is not None:
                         self._gaps[gap_text(one.gap)] = one.gap
                     elif one.event is not None:
-                        self._events[id(one.event)] = one.event, of[one.event.broker or ""]
+                        self._events[id(one.event)] = one.event, one.numbers, of[one.event.broker or ""]
+            case Accepted(epoch=epoch, last=last):
+                self.numbered = epoch, last
 
-    def log_of(self, event: Event) -> str:
-        return self._events[id(event)][1]
+    def place_of(self, event: Event) -> tuple[tuple[Number, ...], str]:
+        """Return the numbers of an event, and its log."""
+        return self._events[id(event)][1:]
 
     def gap(self, text: str) -> Gap:
         return self._gaps.get(text) or Gap("", 0, 0, text)

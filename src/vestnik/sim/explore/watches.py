@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.sim.explore.settings import Wrong
 from vestnik.wire.messages import Gap
 
+Number: TypeAlias = tuple[int, int]
+"""A numbering of a subscription, and a number in it."""
+
 
 class Got(NamedTuple):
-    """An event that was handed over: its address, its id, and over which connection it came."""
+    """An event that was handed over: its address and its id."""
 
     log: str
     offset: int
     id: str
-    connection: int
 
 
 class Watch:
     """A subscription of an application. Its events are kept in the order of logs, not of arrival.
 
-    `filters` are those that may be in force: the last one, and those before it until the broker has accepted it. An
-    event is `due` if it was published after the subscription was settled, and is wanted by all of them.
+    `filters` are those that may be in force: the last one, and those before it until the broker has accepted it. What
+    the broker had numbered by then may still come by the filters before. An event is `due` if it was published after
+    the subscription was settled, and is wanted by all of them.
     """
 
     def __init__(self, filters: tuple[Filter, ...]) -> None:
         self.filters = filters
         self.is_settled = False
+        self._before: tuple[Filter, ...] = ()
+        self._before_until: Number = 0, 0
         self.got: tuple[Got, ...] = ()
         self.gaps: tuple[tuple[str, int, int], ...] = ()
         self.due: tuple[Event, ...] = ()
@@ -40,10 +45,12 @@ class Watch:
         self.filters = *[one for one in self.filters if one != wanted], wanted
         self.due = tuple([event for event in self.due if wanted.matches(event)])
 
-    def settle(self, wanted: Filter) -> None:
-        """Note that the broker has accepted a filter."""
+    def settle(self, wanted: Filter, numbered: Number) -> None:
+        """Note that the broker has accepted a filter, and up to which number it has numbered events by then."""
         self.is_settled = True
         if wanted == self.filters[-1]:
+            if len(self.filters) > 1:
+                self._before, self._before_until = self.filters[:-1], numbered
             self.filters = (wanted,)
 
     def expect(self, event: Event) -> None:
@@ -56,18 +63,17 @@ class Watch:
         if fresh:
             self.logs = tuple(sorted([*self.logs, *fresh]))
 
-    def give(self, event: Event, log: str, connection: int) -> None:
-        """Take an event. The same event of another log may come again over another connection only.
-
-        A broker that crashed does not know what it gave, and a publisher repeats what was not acknowledged.
-        """
-        got = Got(log, event.seq or 0, event.id, connection)
+    def give(self, event: Event, numbers: Iterable[Number], log: str) -> None:
+        """Take an event: once, also if its publisher has repeated it at another broker."""
+        got = Got(log, event.seq or 0, event.id)
         for one in self.got:
-            if one[:2] == got[:2] or (one.id == got.id and one.connection == connection):
+            if one.id == got.id:
                 raise Wrong(f"{got.id} came twice: {one.log} {one.offset}, {log} {got.offset}")
             if one.log == log and one.offset > got.offset:
                 raise Wrong(f"{one.id} came before {got.id}: {log} {one.offset}, {got.offset}")
-        if not any(one.matches(event) for one in self.filters):
+        epoch, last = self._before_until
+        is_earlier = any(one == epoch and number <= last for one, number in numbers)
+        if not any(one.matches(event) for one in (*self.filters, *(self._before if is_earlier else ()))):
             raise Wrong(f"{got.id} is not wanted by {self.filters[-1]}")
         self.got = tuple(sorted([*self.got, got]))
         self.due = tuple([one for one in self.due if one.id != event.id])
