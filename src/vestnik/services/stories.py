@@ -61,7 +61,7 @@ class _Teller:
         stopped = self._at_origin(origin)
         if stopped is not None:
             return stopped
-        self._tell_way(seen, origin)
+        self._tell_way(seen)
         if self._client:
             return self._for_client(origin)
         if origin is not None and origin.passages and origin.passages[-1]["fate"] == "dropped":
@@ -109,8 +109,8 @@ class _Teller:
             return Verdict("held", f"{origin.broker} holds it until {until}, its not_before")
         return None
 
-    def _tell_way(self, seen: Mapping[str, View], origin: View | None) -> None:
-        """What happened where, in the order of time."""
+    def _tell_way(self, seen: Mapping[str, View]) -> None:
+        """Add what happened where as steps, in the order of time."""
         told = [(one, view) for view in seen.values() for one in [*view.passages, *view.replays]]
         for one, view in sorted(told, key=lambda pair: pair[0]["at"]):
             verb = "was sent what it had missed by" if one["fate"] == "replayed" else "got it from"
