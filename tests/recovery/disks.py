@@ -9,7 +9,7 @@ from vestnik.broker.effects import Append
 from vestnik.broker.stored import StoredEvent
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
-from vestnik.recovery.pages import LogEntry, Passed, read_page
+from vestnik.recovery.pages import LogEntry, PassedOver, read_page
 from vestnik.wire.origins import Origin, ReadTerms, Slice, Span
 from vestnik.wire.sieve import Sieve
 
@@ -73,7 +73,7 @@ class Disk:
     def entries(self, span: Span) -> Iterator[LogEntry]:
         return (entry for entry in self.log if span.first <= entry.offset < span.end)
 
-    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | PassedOver]:
         return self.entries(span)
 
     def offset_since(self, time: int) -> int:

@@ -21,15 +21,13 @@ PAGE_SIZE: Final = 256 * 1024
 FEW: Final = 16
 """Filters that are asked one after another. More are indexed."""
 SCANNED: Final = 20_000
-"""Entries that are unpacked for one page, whatever is wanted of them: nobody keeps a log busy for long."""
+"""Entries that are unpacked for one page, wanted or not, so that no read keeps a log busy for long."""
 PASSED: Final = 64 * 1024 * 1024
 """Bytes that are passed over for one page, because nothing in them can be wanted."""
 LOOK: Final = 256
 """Bytes that can be passed over in the time in which a sieve looks at one entry."""
-
-
 PLACES: Final = 0
-"""The limit of a read that wants to know where the last events begin, and reads them page by page then."""
+"""The limit of a read that only asks where the last events begin, to read them page by page afterwards."""
 
 
 class LogEntry(NamedTuple):
@@ -52,8 +50,8 @@ class LogEntry(NamedTuple):
         return cls(event.seq or 0, time, pack(event))
 
 
-class Passed(NamedTuple):
-    """A note between entries: all that may be wanted below offset `upto` has come, out of `size` bytes."""
+class PassedOver(NamedTuple):
+    """A note between entries: a search of `size` bytes has yielded all that may be wanted below offset `upto`."""
 
     upto: int
     size: int
@@ -77,8 +75,8 @@ class LogView(Protocol):
     def entries(self, span: Span) -> Iterator[LogEntry]:
         """Yield what is there, in order."""
 
-    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
-        """Yield the entries in order, maybe without those that the sieve does not let through, and what was passed."""
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | PassedOver]:
+        """Yield entries in order, and what was passed over: maybe entries that the sieve does not let through."""
         yield from self.entries(span)
 
     def offset_since(self, time: int) -> int:
@@ -88,7 +86,7 @@ class LogView(Protocol):
         """
 
     def why(self, gap: Span) -> str:
-        """Return in words why the log has these offsets no more."""
+        """Return in words why the log no longer has these offsets."""
 
 
 def read_page(view: LogView, terms: ReadTerms, end: int) -> Slice:
@@ -137,7 +135,7 @@ def parts_of(picked: Slice) -> list[Slice]:
 
 
 def _picked(view: LogView, filters: tuple[Filter, ...], replay: Replay, end: int) -> tuple[Selection, Span]:
-    """Pick of what is below offset `end`; return also what was read."""
+    """Pick from the events below offset `end`; return also the span that was read."""
     for span in _spans(view, replay, end):
         selection = Selection(filters, replay)
         for entry in _sifted(view, span, filters):
@@ -188,7 +186,7 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
     found: list[Placed] = []
     size = unpacked = passed = 0
     for entry in view.search(span, sieve):
-        if isinstance(entry, Passed):
+        if isinstance(entry, PassedOver):
             passed += entry.size
             if passed >= PASSED:
                 return found, entry.upto, size
@@ -209,7 +207,7 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
 
 
 def any_of(filters: Sequence[Filter]) -> Callable[[Event], bool]:
-    """Return whether an event matches any of some filters, as a function."""
+    """Return a function that says whether an event matches any of some filters."""
     if len(filters) == 1:
         return filters[0].matches
     if len(filters) <= FEW:

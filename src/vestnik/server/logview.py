@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vestnik.journal import Journal, Lost, Record
-from vestnik.recovery.pages import LogEntry, LogView, Passed, read_page
+from vestnik.recovery.pages import LogEntry, LogView, PassedOver, read_page
 from vestnik.wire.origins import ReadTerms, Slice, Span
 from vestnik.wire.packing import TAKEN, UNREADABLE, has_seq, split_taken
 from vestnik.wire.sieve import Sieve
@@ -37,7 +37,7 @@ class JournalView(LogView):
     def entries(self, span: Span) -> Iterator[LogEntry]:
         return (one for one in self.search(span, None) if isinstance(one, LogEntry))
 
-    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | Passed]:
+    def search(self, span: Span, sieve: Sieve | None) -> Iterator[LogEntry | PassedOver]:
         patterns = () if sieve is None else sieve.patterns
         cursor = self._journal.read(max(0, span.first - 1), span.end - 1, patterns)
         for step in cursor.steps():
@@ -48,7 +48,7 @@ class JournalView(LogView):
                 if packed is not None:
                     yield LogEntry(record.position, record.time, packed)
             if sieve is not None:
-                yield Passed(min(step.last + 1, span.end), step.size)
+                yield PassedOver(min(step.last + 1, span.end), step.size)
         self._look(cursor.lost)
 
     def _event_in(self, record: Record) -> bytes | None:
@@ -59,7 +59,7 @@ class JournalView(LogView):
             _, packed = split_taken(record.payload)
             return bytes(packed) if has_seq(packed) else None
         except UNREADABLE as error:
-            self._look([Lost(record.position, record.position, f"it holds no event: {error}")])
+            self._look([no_event(record, error)])
             return None
 
     def _look(self, found: list[Lost]) -> None:
@@ -90,3 +90,8 @@ def read_journal(journal: Journal, lost: list[Lost], terms: ReadTerms, end: int)
             return read_page(JournalView(journal, lost), terms, end)
         except HoleFound:
             continue
+
+
+def no_event(record: Record, error: Exception) -> Lost:
+    """Return the loss of a record that cannot be read as an event."""
+    return Lost(record.position, record.position, f"it holds no event: {error}")

@@ -25,7 +25,7 @@ from vestnik.observe.histograms import Histogram
 from vestnik.recovery.selection import key_of
 from vestnik.server.held import Held, Whole
 from vestnik.server.leafing import leaf_through, unseen
-from vestnik.server.logview import read_journal
+from vestnik.server.logview import no_event, read_journal
 from vestnik.threads import Worker
 from vestnik.wire.origins import ReadTerms, Slice, Span
 from vestnik.wire.packing import TAKEN, UNREADABLE, pack_taken, split_taken, unpack_taken
@@ -110,7 +110,7 @@ class JournalStore:
                 try:
                     yield StoredEvent.read(*split_taken(record.payload))
                 except UNREADABLE as error:
-                    self.unread.append(_no_event(record, error))
+                    self.unread.append(no_event(record, error))
 
     def taken(self, lost: list[str]) -> Iterator[tuple[int, Event]]:
         """All events that are stored, with the times at which they were; what is `lost` is told at the end."""
@@ -261,13 +261,9 @@ def taken_of(records: Iterable[Record], unread: list[Lost]) -> Iterator[tuple[Re
             try:
                 client, event = unpack_taken(record.payload)
             except UNREADABLE as error:
-                unread.append(_no_event(record, error))
+                unread.append(no_event(record, error))
             else:
                 yield record, client, event
-
-
-def _no_event(record: Record, error: Exception) -> Lost:
-    return Lost(record.position, record.position, f"it holds no event: {error}")
 
 
 def _value(record: Record, path: spaces.Path) -> Hashable:
