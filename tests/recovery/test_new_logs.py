@@ -60,7 +60,7 @@ def test_what_a_log_accepts_while_it_is_read_is_not_of_the_past(monkeypatch: pyt
 
 
 def test_a_log_that_has_dropped_events_is_read_by_each() -> None:
-    """Who was made after the last event that was dropped is told of no gap."""
+    """A reader that was made after the last dropped event is told of no gap."""
     world, far = unseen(15, 16, 25, room=0)
     effects = seen(world)
     assert (ids(effects, "c"), ids(effects, "d")) == (["x/1 1-3", "3"], ["3"])

@@ -1,4 +1,4 @@
-"""What was handed over is remembered within bounds."""
+"""A client remembers the events that it was handed, within bounds."""
 
 from __future__ import annotations
 

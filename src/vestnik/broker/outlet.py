@@ -27,7 +27,7 @@ def has_expired(event: Event, now: float) -> bool:
 
 
 MANY: Final = 8
-"""Readers that are kept so that each is found at once."""
+"""Readers from which on a hash table holds them, so that looking for one takes no longer for more of them."""
 NOWHERE: Final[tuple[None, None]] = None, None
 """What follows the last event that goes anywhere."""
 
@@ -196,7 +196,7 @@ class Outlet:
 class Notice:
     """The notifications for one client, in order: one message, unless that cannot name all their logs.
 
-    What several subscriptions are given at once is there once.
+    An event that several subscriptions are given at once is in the message once.
     """
 
     def __init__(self) -> None:

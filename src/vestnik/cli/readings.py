@@ -56,7 +56,7 @@ def _state(broker: Broker) -> Iterator[Reading]:
 
 
 def _lag(broker: Broker) -> Iterator[Reading]:
-    """Yield how far subscriptions lag; which ones, only where everybody may know the names of clients."""
+    """Yield how far subscriptions lag, with their names only if everybody may know the names of clients."""
     found = lags(broker.host.core)
     yield _one("subscriptions_lagging", "Subscriptions that read a log behind its end.", len(found))
     worst = found[0].offsets if found else 0

@@ -1,4 +1,4 @@
-"""Answers replays: the application says which past events a subscription that asks for the past begins with."""
+"""Answers replays: the application chooses past events for subscriptions that ask for the past."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ PAGE_WITHIN: Final = 20.0
 AT_ONCE: Final = 16
 """Answers that are worked on at a time."""
 IDLE: Final = 60.0
-"""Seconds after which an answer is closed that is not read on. If it is later, the application is asked again."""
+"""Seconds after which an answer that is not read on is closed. To read on later, the application is asked again."""
 MOST_OPEN: Final = 100
-"""Answers that are kept open for those who read on."""
+"""Answers that are kept open, because they may be read on."""
 
 
 class ReplayRequest(NamedTuple):

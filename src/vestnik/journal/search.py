@@ -1,4 +1,4 @@
-"""Finding the records in which a pattern matches, without looking at the others.
+"""Finds the records in which a pattern matches, without looking at the others.
 
 The index of a closed segment has a checksum for each stretch of it. If that fits, every record in the stretch is whole,
 and it is enough to search its bytes.
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 def search(source: Source, segment: Segment, at: int, patterns: Patterns) -> Found | None:
-    """Search the stretches of a segment from byte `at` on; None if none begins there, or they are not as they were."""
+    """Search the stretches of a segment from byte `at` on; None if none begins there, or if a checksum does not fit."""
     places, sums = segment.places, segment.checksums
     number = first = bisect_left(places, at, key=lambda place: place.at)
     if first == len(places) or places[first].at != at:

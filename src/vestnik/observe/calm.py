@@ -37,7 +37,7 @@ QUIET: Final = 2.0
 AGAIN: Final = 5.0
 """Seconds after which it says so again."""
 STOPPED: Final = 2.5
-"""Seconds between two looks after which the process counts as stopped meanwhile: what came then is not handled yet."""
+"""Seconds between two looks after which the process counts as stopped: messages may wait that it has not handled."""
 DISTURBING: Final = frozenset(
     {
         Stored,
@@ -64,7 +64,7 @@ DISTURBING: Final = frozenset(
 
 
 class Calm:
-    """Looked at about once a second. A process that was stopped in between is not calm."""
+    """Tells since when nothing has happened. Call `since` once a second: a long pause means a stopped process."""
 
     def __init__(self) -> None:
         self._disturbed = 0.0
@@ -93,7 +93,7 @@ class Calm:
 
 
 def _is_answer(fact: Fact) -> bool:
-    """Return whether others are given what they asked for."""
+    """Return whether somebody is given what it asked for."""
     match fact:
         case Said(kind="PageRead"):
             return True

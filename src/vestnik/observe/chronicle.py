@@ -1,7 +1,7 @@
-"""The recent past of one broker, for everybody who asks why.
+"""The recent past of one broker, to answer why.
 
-To note something costs next to nothing: facts are kept as they are, and looked through when somebody asks. Of events,
-the last `EVENTS` are remembered, and fewer if they are large or went to very many; of all else, the last `OTHERS`.
+Noting costs next to nothing: facts are kept as they are, and searched when somebody asks. The chronicle has the last
+`EVENTS` events, or fewer if they are large or went to very many clients, and the last `OTHERS` of everything else.
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ class Told(NamedTuple):
 
 
 class Chronicle:
+    """The facts that a broker remembers. `made` are the subscriptions that there are, `ended` those that are over."""
+
     def __init__(self, now: float) -> None:
         self.begun = now
         self.since = now  # from when on events are remembered

@@ -61,7 +61,7 @@ MEANINGS: Final = {
 
 
 class Counts:
-    """`totals` has a number for each name in MEANINGS."""
+    """The totals of one broker: `totals` has a number for each name in MEANINGS."""
 
     def __init__(self) -> None:
         self.totals = dict.fromkeys(MEANINGS, 0)

@@ -1,8 +1,8 @@
 """Facts about one broker, in the order in which they happened.
 
 A broker is told a message and returns effects. `facts_of` makes facts of both, and is the only place that looks at
-them: everybody who observes a broker is a fold over facts. A fact is about a whole batch, so facts cost little; where
-nobody observes, none are made. What only the core knows, it tells itself: `Observed` in `broker/effects`.
+them: every observer of a broker is a fold over facts. A fact is about a whole batch, so facts cost little; if nobody
+observes, none are made. The core itself reports what only it knows: `Observed` in `broker/effects`.
 """
 
 from __future__ import annotations

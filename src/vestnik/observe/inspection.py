@@ -1,4 +1,4 @@
-"""What a broker says of itself when it is asked: its state as maps, lists, strings and numbers."""
+"""The report of a broker about itself: its state as maps, lists, strings and numbers."""
 
 from __future__ import annotations
 

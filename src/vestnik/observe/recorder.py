@@ -160,7 +160,7 @@ class Recorder:
                 yield Notified(now, client, event, numbers, delivery.replayed, answered=event.seq is None)
 
     def _lost(self, client: NodeId, last: Sequence[tuple[int, int]], now: float) -> Iterator[AnyRecord]:
-        """Yield the notifications that a client asked for and that the broker has no more."""
+        """Yield the notifications that a client asked for and that the broker no longer has."""
         for epoch, number in last:
             numbering = self._numberings.get((client, epoch))
             while numbering is not None and numbering.last < number:

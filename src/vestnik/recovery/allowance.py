@@ -1,7 +1,7 @@
 """Bounds the bytes that are in flight to all readers of a broker together.
 
-A reader may have a whole window in flight while there is room for that. When there is none, it may have its share: what
-readers that do not read hold never keeps others from reading on. A reader always may have one event.
+While the total is below the bound, each reader may have a whole window in flight, and after that only its share. So
+readers that do not read never keep others from reading on. A reader may always have one event in flight.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WINDOW_SIZE: Final = 1024 * 1024
 
 
 class Allowance:
-    """At most `most` bytes in flight together, or a share for each of the `readers`.
+    """At most `most` bytes in flight together, or a share for each reader.
 
     `window` is how many bytes a reader may have in flight now.
     """

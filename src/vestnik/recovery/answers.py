@@ -30,7 +30,7 @@ from vestnik.wire.pages import PAGE, PAGE_SIZE
 from vestnik.wire.replays import Replay
 
 CLIENT_WITHIN: Final = 20.0
-"""Seconds in which a client answers all of a request. Brokers wait for longer, so they are told why nothing comes."""
+"""Seconds in which a client answers all of a request. Brokers wait longer than that, so they are told the reason."""
 ANSWER_SIZE: Final = 64 * 1024 * 1024
 """Bytes of an answer of which the last or the latest events are picked."""
 ANSWER_EVENTS: Final = 10_000_000
@@ -38,7 +38,7 @@ ANSWER_EVENTS: Final = 10_000_000
 LONGEST: Final = 300
 """Characters of the reason that a client gives."""
 INTERSECTING: Final = 5_000
-"""Steps that finding out what is wanted of an advertisement may cost. Beyond, the client is asked for all of it."""
+"""Steps that intersecting filters with an advertisement may cost. After that, the client is asked for all of it."""
 
 WantedPage: TypeAlias = FetchPage | PageRequest
 """A page that another broker, or this one, wants."""
@@ -53,7 +53,7 @@ class Offered(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A page for those who asked, and the edge of the log, as far as it is known."""
+    """A page for the broker that asked for it, and the edge of the log, as far as it is known."""
 
     asked: WantedPage
     page: Slice
@@ -83,7 +83,7 @@ class ClientRead:
         return Say(self.client, Recall(number, self._offered.name, self._wanted, self._replay, self.skip))
 
     def answered(self, events: tuple[Event, ...], now: float) -> Answered | None:
-        """Take in the next events of the answer; None if there is more to be asked for."""
+        """Take in the next events of the answer, and return a page; None if the client is to be asked for more."""
         if not events:
             return self.ended()
         size = sum([len(pack(event)) for event in events])
@@ -111,7 +111,7 @@ class ClientRead:
         return f"it is more than {ANSWER_EVENTS:,} events" if self.skip + count > ANSWER_EVENTS else ""
 
     def ended(self) -> Answered:
-        """Return the end of the log; of a replay that picks, all that was picked."""
+        """Return the end of the log; for a replay that picks, all that was picked."""
         if self._selection is None:
             end = self.skip + 1
             return Answered(self.asked, Slice(end, (), end, end=end), end)
@@ -147,7 +147,7 @@ class ClientHistories:
         self._offered[origin] = offered
 
     def withdraw(self, origin: Origin) -> None:
-        """Forget a history, and what was asked of it: those who asked are told that it cannot be reached."""
+        """Forget a history and its open questions; the readers that wait learn that the history cannot be reached."""
         del self._offered[origin]
         self._open = {number: one for number, one in self._open.items() if one.asked.origin != origin}
 
@@ -158,7 +158,7 @@ class ClientHistories:
         read = ClientRead(asked, offered, wanted, now)
         if not wanted.region:
             return read.ended()
-        number = self._last = max(self._last + 1, int(now * MICROS))  # beyond those of earlier lives of the broker
+        number = self._last = max(self._last + 1, int(now * MICROS))  # above those of earlier lives of the broker
         self._open[number] = read
         return read.say(number)
 

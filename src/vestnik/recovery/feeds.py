@@ -37,7 +37,7 @@ COMPARING: Final = 5_000
 
 
 class Start(NamedTuple):
-    """Where a reader starts: at a time in microseconds, at the cursors that its client had elsewhere, or with a replay.
+    """The place at which a reader starts: a time in microseconds, the cursors of its client, or a replay.
 
     The time is that of this broker. Origins that are out of reach start when the reader was made, which is earlier:
     their clocks may differ, and nobody could ask them. A replay picks of what was accepted before `until`, if that is
@@ -154,7 +154,7 @@ class Feeds:
     ) -> None:
         """Give live events to the readers that want them, and whose feeds are LIVE and have not passed them.
 
-        Those who want each event are given for all of them; it is one object for events that the same readers want.
+        `wanting` has the readers of each event. Consecutive events that the same readers want have one object for them.
         """
         main, apart = self.roster.main.get(origin), self.roster.apart(origin)
         if main is None or not events:

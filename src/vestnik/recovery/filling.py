@@ -36,7 +36,7 @@ class Filling:
         self._covers.pop(history, None)
 
     def take_left(self) -> list[Gap]:
-        """Return what no history has and was not told; nothing while one has not said what it has."""
+        """Return gaps that no history fills and that were not told; none while a history has not said what it has."""
         if self._unheard:
             return []
         covers = [cover for one in self._covers.values() for cover in one]
@@ -51,7 +51,7 @@ class Filling:
 
 
 def without(span: Span, others: Iterable[Span]) -> list[Span]:
-    """Return what is left of a span without others."""
+    """Return the parts of a span that are in no other span."""
     left, at = list[Span](), span.first
     for other in sorted(others):
         if other.first > at and at < span.end:

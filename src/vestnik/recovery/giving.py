@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 
 class Giving:
-    """What readers of one broker are given. `given` is what was given since it was taken last, in order.
+    """Gives the readers of one broker their events and gaps. `given` is what was given since `take_given`, in order.
 
     `now` is the time of what is being handled, and `left` is how much more may be given in this turn. `resolved` are
     readers of which a cursor is known now, and `finished` those that have read all, with what they miss. `cursor_of`
@@ -110,7 +110,7 @@ class Giving:
         return event.expires <= self.now * MICROS
 
     def _give_each(self, reader: Reader, flights: Sequence[Flight], twins: Mapping[int, Twin]) -> int:
-        """Give what a reader has not got of another log; return at which place there was no room."""
+        """Give the events that a reader has not got from another log; return the place at which there was no room."""
         for place, flight in enumerate(flights):
             event = flight.event
             twin = None if event is None else twins.get(event.seq or 0)
@@ -124,7 +124,7 @@ class Giving:
         return len(flights)
 
     def _given(self, reader: Reader, first: int, flights: Sequence[Flight], count: int) -> None:
-        """Note that a reader is given the first of some events."""
+        """Note that a reader is given the first `count` of some events."""
         if count:
             self.given.append((reader, first, flights if count == len(flights) else flights[:count]))
             self.left -= count

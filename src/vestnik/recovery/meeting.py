@@ -1,7 +1,8 @@
-"""Whom a broker waits for before it says that something is known everywhere, or that this is all of the past.
+"""Waits for brokers that are not known yet, before a settled answer, a fetch or a pick is complete.
 
-A neighbour says which logs can be reached through it, its own last. Until then nobody knows what it has. A broker that
-is to be joined and is not linked may have anything. Both are waited for, within bounds, and named as missing.
+A neighbour says which logs can be reached through it, its own last. Until then nobody knows which logs it has. Nor does
+anybody know the logs of a broker that is to be joined and is not linked. The broker waits for both, within bounds, and
+names those that did not come as missing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ JOINED_WITHIN: Final = 10.0
 
 
 class _Expected:
-    """Somebody that is waited for until a time."""
+    """A broker that is waited for until a time."""
 
     def __init__(self, until: float) -> None:
         self.until = until
@@ -28,7 +29,7 @@ class _Expected:
 
 
 class Meeting:
-    """Whom one broker has not met, and what waits for that."""
+    """The brokers that one broker has not met, and the calls that wait for them."""
 
     def __init__(self) -> None:
         self._neighbours: dict[NodeId, _Expected] = {}
@@ -62,9 +63,9 @@ class Meeting:
     # --- what waits ---
 
     def when_met(self, then: Callable[[], None], now: float, *, joins: bool = False) -> float | None:
-        """Call `then` when all neighbours, and with `joins` those too, were met or waited for in vain.
+        """Call `then` when all neighbours were met or are late; with `joins`, all brokers that are to be joined, too.
 
-        If that is not now, return until when it may take.
+        If that is not now, return the time until which it may take.
         """
         expected = list(self._neighbours.values())
         if joins:
@@ -81,7 +82,7 @@ class Meeting:
         return bool(self._waiting)
 
     def go_on(self, now: float) -> None:
-        """Call what has waited long enough."""
+        """Make the calls that need not wait any longer."""
         waiting, self._waiting = self._waiting, []
         for waits, then in waiting:
             if any(one.is_waited_for(now) for one in waits):

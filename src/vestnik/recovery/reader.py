@@ -32,7 +32,7 @@ ReaderKey: TypeAlias = tuple[NodeId, str]
 
 
 class Flight(NamedTuple):
-    """What is in flight: an event of a log, with its size in bytes, or a gap. Those who are given it at once share it.
+    """An event of a log with its size in bytes, or a gap, in flight. Readers that are given it at once share it.
 
     Events of brokers are of no log.
     """
@@ -80,7 +80,7 @@ class Reader:
         self.number = 0
         self.taken = 0
         self.in_flight: deque[Flight] = deque()  # the last of them has the last number
-        self.known_from = ENDLESS  # the offset of the own log from which on the router knows what it wants
+        self.known_from = ENDLESS  # offset of the own log from which on the router knows this filter
         self.is_young = False  # it has not come to the present in all logs since it started
         self.began = 0  # the serial number of the last event before that, or before it changed its filter
         # Filters, from one serial number to another, and how far the reader had come then in logs in which it lagged.
@@ -151,7 +151,7 @@ class Reader:
         return any(gap.log == log and gap.first <= twin.offset < gap.end for gap in self._gaps)
 
     def remember(self, pair: Pair, repeats: Repeats) -> None:
-        """Remember an event that is given, because it may come again of another log."""
+        """Remember an event that is given, because it may come again from another log."""
         self.remembered = self.remembered or Fingerprints(repeats.window)
         self.forgets = repeats.until()
         self.remembered.add(pair)

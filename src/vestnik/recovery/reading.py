@@ -35,7 +35,7 @@ BEYOND: Final = "the log ends before the place from which it is to be read: it h
 
 
 class Reading:
-    """`matching` finds the readers that want an event."""
+    """Reads for the feeds of one broker. `matching` finds the readers that want an event."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which pages to read: readers that wait at about the same place of a log share one read."""
+"""Requests for pages of logs: what they ask for, who shares one, and which are open."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PAGE: Final = 1_000
 NEAR: Final = 2_000
 """Offsets between cursors that share a read."""
 FEW_FILTERS: Final = 64
-"""Filters of a read that travel. Beyond, the origin goes by what it was told that is wanted in this direction."""
+"""Filters of a read that travel. If there are more, the origin uses the filters that its neighbour told it."""
 
 FUTURE: Final = 60 * MICROS
 """Microseconds by which the time of an event may be later than when it was accepted, for replays since a time."""
 ANSWER_WITHIN: Final = 30.0
-"""Seconds in which a broker answers. Beyond, it is asked again, or those who asked go on without it."""
+"""Seconds in which a broker answers. After that it is asked again, or the readers go on without it."""
 
 WhenRead: TypeAlias = Callable[[Slice, int], None]
 """Takes in a page, with the edge of its origin."""
@@ -32,7 +32,7 @@ WhenLate: TypeAlias = Callable[[int], bool]
 
 
 class WhenNotRead(NamedTuple):
-    """Who is told that a page will not come, or is late."""
+    """The functions that are told that a page will not come, or is late."""
 
     lost: WhenLost | None = None
     late: WhenLate | None = None
@@ -86,7 +86,7 @@ def widest(distinct: Iterable[Filter]) -> tuple[Filter, ...]:
 
 
 class Waiting:
-    """A request that is not answered: to whom, when it was sent last and how, and who is told what becomes of it."""
+    """An open request: its origin, when and how it was sent last, and the functions that are told its outcome."""
 
     def __init__(self, origin: Origin, at: float, when_read: WhenRead, told: WhenNotRead) -> None:
         self.origin = origin

@@ -62,7 +62,7 @@ FAR: Final = 0.5
 
 
 class Recovery:
-    """`own` is the log of this broker, whose end is in memory as `tail`. `matching` finds readers of an event.
+    """The recovery of one broker, whose log `own` ends with `tail`. `matching` finds the readers that want an event.
 
     `wanted_by` returns filters for everything that is wanted through a neighbour.
     """
@@ -89,7 +89,7 @@ class Recovery:
         self._reading: dict[int, tuple[WantedPage, int]] = {}  # with the end of the log before
         self._offers: dict[int, Filter] = {}
         self._withdrawn: list[tuple[int, int]] = []  # offers, and up to where all must be routed before
-        self._lagging: dict[tuple[NodeId, int], float] = {}  # who read far behind the end of the log, and when
+        self._lagging: dict[tuple[NodeId, int], float] = {}  # feeds that lag far, and when they read
 
     # --- links ---
 
@@ -351,7 +351,7 @@ class Recovery:
     # --- readers ---
 
     def moved(self) -> list[Act]:
-        """Return the reads that are due. What is in memory is read at once, as much as one turn allows."""
+        """Return the reads that are due. Pages in memory are read at once, as many as one turn allows."""
         acts: list[Act] = []
         while reads := self.feeds.next_reads():
             for read in reads:
@@ -359,7 +359,7 @@ class Recovery:
         return [*acts, Later(self.feeds.giving.now)] if self.feeds.has_due else acts
 
     def look_for_late(self) -> list[Act]:
-        """Send requests again that were not answered in time, unless those who asked go on without the answer."""
+        """Send requests again that were not answered in time, unless their readers go on without the answer."""
         given_up = [act for one in self._histories.late(self.feeds.giving.now) for act in self._hand_over(one)]
         again = [act for read in self.feeds.requests.late() for act in self._read(read)]
         return [*given_up, *again, *self.moved()]

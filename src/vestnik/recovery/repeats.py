@@ -64,7 +64,7 @@ class Lately:
 class Repeats:
     """The events that came to one broker lately: at least the last `window` of those that came in `age` seconds.
 
-    `serial` is the number of the last. Time passes by `tell`.
+    `serial` is the number of the last one. `tell` supplies the time.
     """
 
     def __init__(self, window: int = REPEAT_WINDOW, age: float = REPEAT_WINDOW_AGE) -> None:

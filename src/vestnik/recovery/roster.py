@@ -1,4 +1,4 @@
-"""Who reads what: the readers of a broker, the feeds by which they read, and the logs that can be reached."""
+"""The readers of a broker, the feeds by which they read, and the logs that can be reached."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COMPARED: Final = 32
 
 
 class Roster:
-    """Readers share the `main` feed of an origin unless they have a feed of their own there.
+    """The readers and feeds of a broker. Readers share the `main` feed of an origin unless they have one of their own.
 
     `due` are feeds that may want a page, in the order of their turns. `histories` are logs of copies, which replays
-    read and nobody shares a feed of. `repeats` numbers the events that came, by which readers know what they had.
+    read, each with a feed of its own. `repeats` numbers the events that came, by which readers know what they had.
     """
 
     def __init__(self, own: Origin, repeats: Repeats, allowance: Allowance) -> None:

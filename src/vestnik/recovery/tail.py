@@ -21,10 +21,8 @@ SPARE: Final = 1_000
 """Dropped entries that may stay in the list until it is cut."""
 OVERHEAD: Final = 200
 """Bytes that an entry takes beside its event, roughly."""
-
-
 UNPACKED: Final = 8_000
-"""The latest events that are kept unpacked, too: those who lag a little read them."""
+"""The latest events that are kept unpacked, too: readers that lag a little read them."""
 SMALL: Final = 256
 """Bytes of an event that is kept unpacked. It may take sixty times as many then, if it has many values."""
 
@@ -40,7 +38,7 @@ class Tail(LogView):
     """The last entries of a log, as many as have `room` bytes together. Offsets below `routed` were routed.
 
     `next` is the offset of the next event that is accepted. Nothing leaves the log before it is routed. `latest` is the
-    time of the last event that is stored. The tail of a history is always empty: what it keeps is read elsewhere.
+    time of the last event that was accepted. The tail of a history is always empty: what it keeps is read elsewhere.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class Tail(LogView):
         self._latest = latest
         self._start = start
         self._size = 0
-        # Of each event: its offset, when it was accepted, itself, and the readers that wanted it.
+        # Columns: the offset of each event, when it was accepted, its bytes, and the readers that wanted it.
         self._offsets: list[int] = []
         self._times: list[int] = []
         self._packed: list[bytes] = []

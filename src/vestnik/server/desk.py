@@ -54,7 +54,7 @@ def nothing(_: list[str]) -> Timed:
 
 
 class Desk:
-    """`stored` gives all that is stored, where anything is; `measured`, what the process measures of itself."""
+    """Answers questions. `stored` yields what is stored, if anything, and `measured` returns measurements."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ class Storing:
 
 
 class Engine:
-    """`observers` are told what happens; `desk` answers questions."""
+    """Runs the core. `observers` are told what happens; `desk` answers questions."""
 
     def __init__(
         self,

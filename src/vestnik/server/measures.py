@@ -22,7 +22,7 @@ class Queues(NamedTuple):
 
 
 class Measures:
-    """`queues` says what waits now; `fsync` is filled by the store, if it has a disk. Each look calls `then`."""
+    """Looks at a process once a second, and calls `then`. `queues` returns what waits; the store fills `fsync`."""
 
     def __init__(
         self,

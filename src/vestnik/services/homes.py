@@ -42,7 +42,7 @@ class Home:
         return None
 
     def in_log(self) -> Verdict | None:
-        """Whether a subscription that catches up has not come to the event yet."""
+        """Find a subscription that catches up and has not come to the event yet."""
         for one in self._subscriptions:
             lags = one["matches"] and one["state"] in ("FETCHING", "UNREACHABLE")
             if lags and self._seq is not None and one["cursor"] <= self._seq:
@@ -50,7 +50,7 @@ class Home:
         return None
 
     def _lag(self, one: Mapping[str, Any]) -> str:
-        """Why a subscription has not come further in a log."""
+        """Return in words why a subscription has not come further in a log."""
         read = f"{subscription(one)} has come to offset {one['cursor']:,}"
         if not self._client["connected"]:
             return f"{read}, and goes on when {self._name} comes back to {self._home.broker}"
@@ -61,7 +61,7 @@ class Home:
         return f"{read}, and reads on as {self._name} takes what it was sent"
 
     def unwanted(self) -> Verdict | None:
-        """Why no subscription of the client was there for it, if none was."""
+        """Find out why no subscription of the client was there for the event, if none was."""
         subscriptions, ended = self._subscriptions, self._client["ended"]
         matching = [one for one in subscriptions if one["matches"]]
         in_time = [one for one in matching if self._at is None or one["since"] is None or one["since"] <= self._at]
@@ -98,7 +98,7 @@ class Home:
         return Verdict("not-matching", f"{among}{subscription(nearest)} does not match: {failed(nearest)}")
 
     def gap_told(self) -> Verdict | None:
-        """Whether a subscription was told that it misses the event."""
+        """Find a subscription that was told that it misses the event."""
         for one in self._subscriptions:
             if one["matches"] and one["gap"] is not None:
                 told = f"{subscription(one)} was told of a gap at {clock(one['gap']['at'])}"
@@ -106,7 +106,7 @@ class Home:
         return None
 
     def has_passed(self) -> Verdict | None:
-        """Whether a subscription that wanted it has read beyond it, and nothing of it is in flight any more."""
+        """Find a subscription that wanted the event and has read past it, so that it is no longer in flight."""
         seq = self._seq
         for one in self._subscriptions:
             in_time = self._at is None or one["since"] is None or one["since"] <= self._at

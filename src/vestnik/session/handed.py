@@ -1,7 +1,7 @@
-"""What a subscription was handed over lately, by source and id.
+"""The events that a subscription was handed lately, by source and id.
 
-A publisher that fails over repeats an event at another broker. The broker of the subscriber recognises that, but not if
-it forgot the subscription, or if the client came from another broker: what it does not remember, the client does.
+A publisher that fails over repeats an event at another broker. The broker of the subscriber recognises the repeat,
+unless it forgot the subscription, or the client came from another broker. Then the client recognises it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Final
 from vestnik.model.events import Event
 
 REMEMBERED: Final = 100_000
-"""Events that are remembered, at least. It is twice as many at most."""
+"""Events that are remembered at least; at most there are twice as many."""
 
 
 class Handed:
-    """Hashes of 64 bits, with a key of this process."""
+    """The events of one subscription, as hashes of 64 bits with a key of this process."""
 
     __slots__ = ("_old", "_young")
 

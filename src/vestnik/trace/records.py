@@ -42,7 +42,7 @@ class Subscribed(Record, frozen=True):
 
 
 class Unsubscribed(Record, frozen=True):
-    """A subscription is over. Of the logs in `seen` it was given all that it wanted below these offsets, or a gap."""
+    """A subscription is over. It was given all that it wanted below the offsets in `seen`, by log, or a gap."""
 
     client: NodeId
     name: str

@@ -1,16 +1,17 @@
 """Due: every event that any broker accepts is handed to all subscriptions that were there and want it, or is in a gap.
 
 A count from outside finds the same: accepted events against those handed over, whatever happened in between. The rule
-speaks of subscriptions that their brokers recorded: these say since when what is accepted is to come, and from
-which offsets on the logs are read that the client knew before. A subscription that goes on at another broker, or in
+is about subscriptions that their brokers recorded. The record says since when accepted events are to come, and from
+which offsets on it reads the logs that the client knew before. A subscription that goes on at another broker, or in
 another life of its broker, is the same.
 
-It is due at the end: the last record by which all had settled. Bound is then a subscription that is there, whose client
-is connected, if every filter that it had since wants the event, and the broker that accepted the event is up. A
-subscription that ended before is bound as far as it had come in each log: as its broker said, or as its client said
-when it subscribed anew under the same name. Excused
-is what has expired, and what the client was told is missing: the offsets of a gap; or all that was accepted before, if
-the client was told of no offsets.
+Events are due at the end: the last record by which everything had settled. Then an event is due to a subscription that
+is there and whose client is connected, if every filter that it had since wants the event, and if the broker that
+accepted the event is up. To a subscription that ended before, events are due as far as it had come in each log, as its
+broker recorded, or its client when it subscribed again under the same name.
+
+An event that has expired is not due, nor one that the client was told is missing: by the offsets of a gap, or, if it
+was told no offsets, all that was accepted before.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Reading:
             self.filters.append((record.at, record.filter))
 
     def wants(self, accepted: Accepted) -> bool:
-        """Whether an event is to come: it is not too old, and every filter since wants it."""
+        """Return whether an event is to come: it is not too old, and every filter since wants it."""
         return self._is_recent(accepted) and all(one.matches(accepted.record.event) for one in self._since(accepted))
 
     def _is_recent(self, accepted: Accepted) -> bool:
@@ -89,14 +90,14 @@ class Reading:
         return accepted.time >= max((begun.since or 0) + SKEW, int(begun.at * MICROS) if replay is not None else 0)
 
     def _since(self, accepted: Accepted) -> Iterator[Filter]:
-        """The filters in force when an event was accepted, or later."""
+        """Yield the filters in force when an event was accepted, or later."""
         ends = [at for at, _ in self.filters[1:]]
         for (_, wanted), end in zip(self.filters, [*ends, float("inf")], strict=True):
             if end * MICROS >= accepted.time - SKEW:
                 yield wanted
 
     def is_told(self, accepted: Accepted) -> bool:
-        """Whether the client was told that it misses an event."""
+        """Return whether the client was told that it misses an event."""
         seq = accepted.record.event.seq or 0
         is_in_gap = any(gap.log == accepted.log and gap.first <= seq < gap.end for gap in self.gaps)
         return is_in_gap or accepted.record.at <= self.lost
@@ -158,14 +159,14 @@ def _wanted(readings: Iterable[Reading], accepted: Iterable[Accepted]) -> Iterat
 
 
 def _end(history: History) -> int | None:
-    """The last record by which all had settled: all brokers agree, or the network was whole then."""
+    """Return the last record by which all had settled: all brokers agree, or the network was whole then."""
     agreed = history.agreed[-1] if history.agreed else None
     whole = Connections(history).end()
     return max((number for number in (agreed, whole) if number is not None), default=None)
 
 
 def _is_open(history: History, accepted: Accepted, end: int) -> bool:
-    """Whether an event has settled by the end, and was to be handed over by then."""
+    """Return whether an event has settled by the end, and was to be handed over by then."""
     event, until = accepted.record.event, history.records[end].at * MICROS
     held = event.not_before is not None and event.not_before > until
     expired = event.expires is not None and event.expires <= until
@@ -244,5 +245,5 @@ class _Present:
         return bool(self._homes.get(client)) and client not in self._stalled
 
     def is_up(self, accepted: Accepted) -> bool:
-        """Whether the broker that has an event in its log is up."""
+        """Return whether the broker that has an event in its log is up."""
         return not any(is_log_of(accepted.log, node) for node in self._down)

@@ -1,9 +1,9 @@
 """Repeats: a subscription gets an event once, also if its publisher repeated it at another broker.
 
 The rule `once` of `verify/safety` is about one stream and one life of a subscription. This one is about subscriptions
-that their brokers recorded. A client that comes back says how far it has come in each log: it is not to get again what
-it has of that log. What came of another log before it came back, the client recognises by itself: its broker may have
-forgotten that, and send it in vain.
+that their brokers recorded. A client that comes back says how far it has come in each log, and its broker must not send
+again what the client has of that log. A repeat of an event that came from another log before, the client recognises by
+itself: its broker may have forgotten the event, and send the repeat.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vestnik.wire.messages import NodeId
 
 
 class Had:
-    """What a subscription, made at this time, has got at a broker."""
+    """The notifications that a subscription, made at this time, has got at a broker."""
 
     def __init__(self, made: int, broker: NodeId | None) -> None:
         self.made = made

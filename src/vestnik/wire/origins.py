@@ -113,8 +113,8 @@ class Cover(NamedTuple):
 class Slice(Struct, frozen=True, array_like=True):
     """A part of a log: reading started at offset `first`, and all below `upto` that was wanted is here.
 
-    The log has the events in the `gap` no more, for a reason; the gap comes before the events. What a pick had to leave
-    out, `reason` says without a gap. `times` are when the events were accepted, `size` is their bytes. The log of a
+    The log no longer has the events in the `gap`, for a `reason`; the gap comes before the events. Without a gap, it
+    says what a pick had to leave out. `times` are when the events were accepted, `size` is their bytes. The log of a
     history has copies of events, whose seq is that of another log: their `offsets` here are said beside them. Of what
     was picked there may be `more` in another slice. If the log has grown while the slice was read, `end` is where it
     ended before. A history also says which parts of other logs it `covers`.
