@@ -1,7 +1,7 @@
 """What a broker wants done: it does nothing itself.
 
 Whoever runs a broker performs its effects in order. `Append` comes back to it as `Appended`, `ReadLog` as `LogRead`,
-`Look` as `Seen`, and `Consult` as `Consulted`. What is `Observed` asks for nothing: it tells observers.
+`Look` as `Seen`, and `Consult` as `Consulted`. An effect that is `Observed` asks for nothing: it informs observers.
 """
 
 from __future__ import annotations

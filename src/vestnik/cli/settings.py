@@ -44,10 +44,10 @@ OPTIONS = (
         "--repeat-window",
         type=int,
         metavar="EVENTS",
-        help="Recognise repeats at other brokers among so many.  [default: 100,000]",
+        help="Recognise repeats at other brokers among this many events.  [default: 100,000]",
     ),
     click.option(
-        "--repeat-window-age", type=float, metavar="SECONDS", help="Recognise them for so long.  [default: 600]"
+        "--repeat-window-age", type=float, metavar="SECONDS", help="Recognise them for this long.  [default: 600]"
     ),
     click.option("--trace", type=FILE, help="Write what happens here, for vestnik check."),
     click.option("--http", metavar="HOST:PORT", help="Also serve HTTP and WebSocket there."),

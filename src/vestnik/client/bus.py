@@ -188,8 +188,8 @@ class Bus:
     ) -> Subscription:
         """Subscribe; returns when the broker has it. A `callback` is called with each notification.
 
-        With `settled` it returns when all brokers within reach have it. A broker that should be linked and is not is
-        waited for up to 10 seconds, and then named in a logged warning.
+        With `settled` it returns when all brokers within reach have it. It waits up to 10 seconds for a broker that is
+        to be linked and is not; then a logged warning names that broker.
 
         With `replay`, past events come first, and then those that come, without a gap and none twice. With `checking`,
         the broker is asked now and then whether any was lost; without, that is seen when the next one comes. With
@@ -336,8 +336,8 @@ class Bus:
     async def advertise(self, offered: Filter | str, *, name: str | None = None, settled: bool = False) -> str:
         """Say what is going to be published; return the name by which to take it back.
 
-        With `settled` it returns when the subscriptions that concern it have come to the broker. Brokers that could not
-        be asked are named in a logged warning.
+        With `settled` it returns when the subscriptions that concern it have come to the broker. A logged warning names
+        brokers that could not be asked.
         """
         self._line.check("advertise")
         check_text("the name of an advertisement", name)
@@ -358,10 +358,12 @@ class Bus:
     async def replays(self, offered: Filter | str, answer: ReplayAnswer, *, name: str | None = None) -> Replays:
         """Answer subscriptions and fetches that ask for the past of what is `offered`, with events of your choice.
 
-        It is advertised, too. `answer` is called with a ReplayRequest, and returns events, oldest first; it may be an
-        async function or a generator. They go to whoever asked and nobody else, in the order of time with what brokers
-        have stored; what a broker has as well comes once. If `answer` fails or takes too long, whoever asked is told of
-        a gap. If only some of an answer was read for a minute, `answer` is called again, and what was read is skipped.
+        This also advertises the filter. `answer` is called with a ReplayRequest, and returns events, oldest first; it
+        may be an async function or a generator. Its events go only to the subscription or fetch that asked, in the
+        order of time with what brokers have stored. An event that a broker has as well comes once.
+
+        If `answer` fails or takes too long, the subscription is told of a gap. An answer that is not read on for a
+        minute is closed. If it is read on later, `answer` is called again, and what was read is skipped.
         """
         self._line.check("replays")
         check_text("the name of replays", name)
@@ -380,7 +382,7 @@ class Bus:
         return made
 
     def end_replays(self, replays: Replays) -> None:
-        """Answer no more replays. With their client they have ended before."""
+        """Answer no more replays, unless they have ended with their client."""
         if replays.name in self._answering:
             self._answering.remove(replays.name)
             if self._line.is_open:

@@ -137,7 +137,7 @@ class SyncReplays:
 
 
 def in_parts(answer: SyncAnswer) -> ReplayAnswer:
-    """Return the asynchronous form of a function that answers replays: it, and a generator, run on threads."""
+    """Return the asynchronous form of a function that answers replays. It runs on threads, also as a generator."""
 
     async def answered(asked: ReplayRequest) -> AsyncIterator[Event]:
         events = await asyncio.to_thread(lambda: iter(answer(asked)))

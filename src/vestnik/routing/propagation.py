@@ -40,7 +40,7 @@ class Leases(NamedTuple):
     Renewals of local clients are passed on when that gains `slack` or more; so clients that want the same do not renew
     it one after another at all brokers. Those of neighbours are passed on as they come.
 
-    Entries of neighbours last `grace` longer: the broker of a client notices first that its lease has ended, and tells.
+    Entries of neighbours last `grace` longer, so that the broker of a client can tell first that a lease has ended.
     """
 
     length: float = FOREVER

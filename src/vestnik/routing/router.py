@@ -18,7 +18,7 @@ Told: TypeAlias = tuple[NodeId, AdminS | AdminA]
 """A message for a neighbour."""
 
 MANY: Final = 2_000
-"""Filters of a neighbour by which a log is read. With more of them, indexing them would take longer than it saves."""
+"""Filters of a neighbour by which a log is read. To index more of them would take longer than it saves."""
 
 
 class Targets(NamedTuple):

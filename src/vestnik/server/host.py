@@ -303,11 +303,11 @@ class BrokerHost:
         self._presence.came(end)
 
     def joining(self, at: str) -> None:
-        """The broker at an address is to be a neighbour, and is not linked."""
+        """Note that the broker at an address is to be a neighbour, and is not linked."""
         self.engine.do(Joining(at))
 
     def joined(self, at: str) -> None:
-        """It is linked now, or reached in another way, or is not to be a neighbour any more."""
+        """Note that it is linked now, or reached in another way, or is not to be a neighbour any more."""
         self.engine.do(Joined(at))
 
     async def greet(self, end: End, at: str) -> Parting:

@@ -26,7 +26,7 @@ HEARTBEAT: Final = 15.0
 LONGEST_HEARTBEAT: Final = 20.0
 """Seconds. A client takes a broker for dead that says nothing for twice that time."""
 LARGEST_REPEAT_WINDOW: Final = 1_000_000
-"""Events. Each takes up to 300 bytes of memory."""
+"""Events of the largest window. Each takes up to 300 bytes of memory."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -37,10 +37,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     A broker `name`d so listens at `listen` and is a neighbour of those that it joins. Entries last for `lease` seconds
     unless renewed; every `sweep` seconds it looks for those that were not. A client or neighbour that is silent for two
     times `heartbeat` seconds is taken for dead, before its entries end. A repeat of an event at another broker is
-    recognised among the last `repeat_window` events, and for `repeat_window_age` seconds. What its clients publish it
-    stores in the
-    folder `data`, and keeps of it at most `retain_size` bytes and `retain_count` events, for `retain_age` seconds,
-    and in time only the latest by the value of the path `retain_latest_by`; what happens it writes to the file `trace`.
+    recognised among the last `repeat_window` events, and for `repeat_window_age` seconds.
+
+    It stores what its clients publish in the folder `data`. It keeps at most `retain_size` bytes and `retain_count`
+    events, for `retain_age` seconds, and in time only the latest by the value of the path `retain_latest_by`. It writes
+    what happens to the file `trace`.
 
     At `http` it also has a gateway: pages of the sites `origin` may use it, and it pushes to the hosts `sink`.
 

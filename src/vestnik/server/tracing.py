@@ -58,7 +58,7 @@ class TraceFile:
         self.write([Restarted(now, self._node, str(core.origin))])
 
     def look(self, now: float) -> None:
-        """Record that nothing happens, if it does not; call this once a second."""
+        """Record since when nothing has happened, if the broker is quiet; call this once a second."""
         since = self._calm.since(now)
         if since is not None and self._core is not None:
             logs = [(str(origin), offset) for origin, offset in self._core.recovery.read_up_to().items()]

@@ -54,7 +54,7 @@ class Run:
         )
         self._interests: dict[NodeId, Iterator[Filter]] = {}
         self._last: dict[NodeId, Event] = {}  # that each producer published
-        self._events = 0  # that producers have published
+        self._events = 0  # published by producers
         self._lease = lease_of(scenario)
         self._end = 0.0
 

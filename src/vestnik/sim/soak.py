@@ -26,7 +26,7 @@ FAULTS = (0, 2, 10, 100, 400)
 SLOW = CutLink, Crash, Pause, Stall
 """Faults after which there is no telling when what was missed has come."""
 WIDE = 100
-"""Publications for which a window has room that is never full, however many come while the first is on its way."""
+"""Publications that fit into a window that is never full, however many come while the first is on its way."""
 
 
 class Claim(NamedTuple):

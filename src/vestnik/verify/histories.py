@@ -84,12 +84,7 @@ class History:
         self._settling = settling
         self.agreed = agreements(records)
         told = [number for number, record in enumerate(records) if isinstance(record, Settled)]
-        self._settled = sorted({*told, *self.agreed})
-
-    @property
-    def settled(self) -> list[int]:
-        """The records by which all that happened before had settled: somebody says so, or all brokers are quiet."""
-        return self._settled
+        self.settled = sorted({*told, *self.agreed})  # records by which all that happened before had settled
 
     def settles(self, number: int, at: float = float("-inf")) -> int:
         """The first record by which what happened at record `number`, or is to happen after it at `at`, has settled."""
@@ -98,8 +93,8 @@ class History:
     def settlement(self, number: int, at: float = float("-inf")) -> Settlement:
         at = max(self.clocks[number], at)
         number = max(number, bisect_left(self.clocks, at) - 1)
-        later = bisect_right(self._settled, number)
-        settled = self._settled[later] if later < len(self._settled) else len(self.records)
+        later = bisect_right(self.settled, number)
+        settled = self.settled[later] if later < len(self.settled) else len(self.records)
         until = float("inf") if self._settling is None else at + self._settling
         if settled < len(self.records) and self.clocks[settled] <= until:
             return Settlement(settled, self.records[settled].at, self.records[settled])

@@ -1,8 +1,8 @@
-"""When brokers agree that nothing is on its way between them.
+"""Finds the moments at which brokers agree that nothing is on its way between them.
 
-Each broker records now and then since when it is quiet, and how far it has read each log. If there is a moment at which
-all that are up were quiet, and all have read the log of each up to its end, nothing was on its way then: what a broker
-accepts travels before the end that others are told.
+Each broker records now and then since when it is quiet, and how far it has read each log. If at one moment all brokers
+that are up were quiet, and all had read every log to its end, nothing was on its way then: accepted events travel
+before the end of the log that others are told.
 """
 
 from __future__ import annotations
