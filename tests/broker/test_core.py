@@ -462,9 +462,9 @@ def test_a_log_that_is_reached_already_keeps_its_way() -> None:
     far = Origin("far", 1)
     world.tell("v", OriginHere(far))
     assert world.tell("u", OriginHere(far)) == [], "others do not hear of it either"
-    assert world.broker.topology.way(far) == "v"
+    assert world.broker.topology.next_hop(far) == "v"
     effects = world.handle("b", LinkDown("v"))
-    assert world.broker.topology.way(far) == "u", "it is remembered for when it is needed"
+    assert world.broker.topology.next_hop(far) == "u", "it is remembered for when it is needed"
     assert [read.origin for read in asked(effects)] == [far]
 
 

@@ -338,7 +338,7 @@ def test_other_brokers_are_told_of_a_history_and_it_is_no_broker() -> None:
     world.handle("u", OriginHere(far, history=True))
     topology = world.broker.topology
     assert topology.brokers() == {"b", "x"} and topology.through("u") == {"x"}
-    assert topology.way_to(far.broker) is None and topology.way(far) == "u"
+    assert topology.next_hop_to(far.broker) is None and topology.next_hop(far) == "u"
     world.handle("u", OriginGone(far))
     assert far not in topology.histories
 

@@ -31,7 +31,7 @@ def test_each_log_has_one_way() -> None:
     topology = linked("u", "v", "w")
     found = topology.here("u", X, NONE)
     assert (found.found, found.told) == ([X], [Say("v", OriginHere(X)), Say("w", OriginHere(X))])
-    assert topology.here("v", X, NONE) == ([], [], []) and topology.way(X) == "u"
+    assert topology.here("v", X, NONE) == ([], [], []) and topology.next_hop(X) == "u"
     assert topology.offered("v", X, SOME) == (None, []), "what others say of it does not count"
 
 
@@ -40,7 +40,7 @@ def test_a_lost_way_is_told_before_another_is_used() -> None:
     topology.here("u", X, NONE)
     topology.here("v", X, SOME)
     moved = topology.link_down("u")
-    assert (moved.lost, moved.found) == ([X], [X]) and topology.way(X) == "v"
+    assert (moved.lost, moved.found) == ([X], [X]) and topology.next_hop(X) == "v"
     assert moved.told == [Say("v", OriginGone(X)), Say("w", OriginGone(X)), Say("w", OriginHere(X, SOME))]
 
 
@@ -69,10 +69,12 @@ def test_who_is_where() -> None:
     topology.here("v", Y, NONE, history=True)
     assert topology.histories == {Y}
     assert topology.brokers() == {"b", "u", "x", "y"} and topology.brokers(without="u") == {"b", "y"}
-    assert topology.through("u") == {"u", "x"} and topology.way_to("x") == "u" and topology.way_to("z") is None
+    assert (
+        topology.through("u") == {"u", "x"} and topology.next_hop_to("x") == "u" and topology.next_hop_to("z") is None
+    )
     assert Say("u", OriginHere(Y, NONE, history=True)) in topology.repeat()
 
 
 def test_the_own_log_is_not_reached_through_others() -> None:
     topology = linked("u")
-    assert topology.here("u", Origin("b", 9), NONE).found == [] and topology.way(Origin("b", 9)) is None
+    assert topology.here("u", Origin("b", 9), NONE).found == [] and topology.next_hop(Origin("b", 9)) is None

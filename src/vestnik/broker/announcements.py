@@ -160,7 +160,7 @@ class Announcements:
     def _ask(
         self, broker: NodeId, asker: ReaderKey | OpenFetch, wanted: Filter, topology: Topology, now: float
     ) -> list[Effect]:
-        way = topology.way_to(broker)
+        way = topology.next_hop_to(broker)
         if way is None:
             return []
         number = self._last = max(self._last + 1, int(now * MICROS))  # beyond those of earlier lives of the broker

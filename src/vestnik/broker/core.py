@@ -298,7 +298,7 @@ class BrokerCore:
     def _addressed(self, message: Addressed, sender: NodeId, now: float) -> list[Effect]:
         """Pass on what is for another broker; what is for nobody that is known goes no further."""
         if message.to != self.name:
-            way = self.topology.way_to(message.to)
+            way = self.topology.next_hop_to(message.to)
             return [] if way is None else [Send(way, message)]
         match message.body:
             case Inquiry() as inquiry:
@@ -312,7 +312,7 @@ class BrokerCore:
 
     def _open(self, number: int, wanted: Any, asker: NodeId, now: float) -> list[Effect]:
         """Tell another broker what is open here."""
-        way = self.topology.way_to(asker)
+        way = self.topology.next_hop_to(asker)
         if way is None:
             return []
         events: list[Event] = []

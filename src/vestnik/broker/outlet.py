@@ -56,7 +56,7 @@ class Outlet:
 
     def route(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
         """Route live events of another log, if they came by its way."""
-        if not self._recovery.is_way(message.origin, sender):
+        if not self._recovery.is_next_hop(message.origin, sender):
             return []
         effects, wanting = self._forward(message.origin, message.events, sender, now)
         return effects + self.perform(self._recovery.heard(message.origin, message.events, wanting))

@@ -19,7 +19,7 @@ class Questions:
         inquiry = Inquiry(client, message.request, message.kind, message.about)
         if message.to in ("", self._name):
             return [Consult(self._name, inquiry)]
-        if self._topology.way_to(message.to) is None:
+        if self._topology.next_hop_to(message.to) is None:
             known = ", ".join(sorted(self._topology.brokers()))
             return [Send(client, Refused(message.request, f"{message.to} is not within reach; {known} are"))]
         return self._towards(message.to, inquiry)
@@ -44,5 +44,5 @@ class Questions:
         return [Send(finding.client, answer)]
 
     def _towards(self, broker: NodeId, body: Inquiry | Finding) -> list[Effect]:
-        way = self._topology.way_to(broker)
+        way = self._topology.next_hop_to(broker)
         return [] if way is None else [Send(way, Addressed(broker, self._name, body))]

@@ -1,4 +1,4 @@
-"""A broker's part in recovery: its own log, the ways to others, and the feeds of its clients' subscriptions.
+"""A broker's part in recovery: its own log, the next hops to others, and the feeds of its clients' subscriptions.
 
 The broker hands over what it hears, after it has told its neighbours what it wants: a fetch must not overtake the
 routing entries that it proves. Each method returns what is to be done, in order.
@@ -106,7 +106,7 @@ class Recovery:
         origin = message.origin
         if origin.broker == sender:
             self.meeting.met(sender)
-        if self.topology.way(origin) == sender:
+        if self.topology.next_hop(origin) == sender:
             return self.origin_offers(OriginOffers(origin, message.offers), sender)
         for known in self.feeds.roster.logs_of(origin.broker):
             if known.log < origin.log:
@@ -153,9 +153,9 @@ class Recovery:
 
     # --- events ---
 
-    def is_way(self, origin: Origin, sender: NodeId) -> bool:
+    def is_next_hop(self, origin: Origin, sender: NodeId) -> bool:
         """Return whether events, frontiers and pages of an origin count if a neighbour sends them."""
-        return self.topology.way(origin) == sender
+        return self.topology.next_hop(origin) == sender
 
     def routed(
         self, time: int, packed: Sequence[bytes], events: Sequence[Event], wanting: Sequence[Collection[Reader]]
@@ -175,7 +175,7 @@ class Recovery:
         return [*self._offered(), *self.moved()]
 
     def heard(self, origin: Origin, events: Sequence[Event], wanting: Sequence[Collection[Reader]]) -> list[Act]:
-        """Handle live events that came by the way of their origin, also those that nobody here wants."""
+        """Handle live events that came from the next hop of their origin, also those that nobody here wants."""
         self.feeds.live(origin, events, wanting)
         return self.moved()
 
@@ -183,7 +183,7 @@ class Recovery:
         """Take in frontiers; return whether any of them has moved, so that neighbours have to be told."""
         has_moved = False
         for origin, offset in message.offsets:
-            if self.is_way(origin, sender) and offset > self._frontiers.get(origin, 0):
+            if self.is_next_hop(origin, sender) and offset > self._frontiers.get(origin, 0):
                 self._frontiers[origin] = offset
                 self.feeds.frontier(origin, offset)
                 has_moved = True
@@ -196,7 +196,7 @@ class Recovery:
         self._reported = now
         said: list[Act] = []
         for neighbour in self.topology.neighbours if moved else ():
-            offsets = tuple([(one, offset) for one, offset in moved if self.topology.way(one) != neighbour])
+            offsets = tuple([(one, offset) for one, offset in moved if self.topology.next_hop(one) != neighbour])
             said += [Say(neighbour, Frontiers(offsets))] if offsets else []
         return said
 
@@ -206,9 +206,9 @@ class Recovery:
         """Read a page of the own log, or pass the request on to its origin."""
         back = (*message.path, sender)
         if message.origin != self._own and message.origin not in self._histories:
-            way = self.topology.way(message.origin)
+            hop = self.topology.next_hop(message.origin)
             passed = FetchPage(message.origin, message.request, message.terms, message.feed, back)
-            return [] if way is None or way == sender else [Say(way, passed)]
+            return [] if hop is None or hop == sender else [Say(hop, passed)]
         terms = message.terms
         if terms.is_shared:
             terms = replace(terms, filters=self._wanted_by(sender))
@@ -221,7 +221,7 @@ class Recovery:
 
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:
         """Take in a page, or pass it on to the broker that asked for it."""
-        if not self.is_way(message.origin, sender):
+        if not self.is_next_hop(message.origin, sender):
             return []
         if not message.path:
             self.feeds.requests.read(message.request, message.origin, message.page, message.edge)
@@ -377,9 +377,9 @@ class Recovery:
         if read.origin in self._histories:
             return self._ask_client(read)
         if read.origin != self._own:
-            way = self.topology.way(read.origin)
-            assert way is not None, f"{read.origin} is fetched, and there is no way to it"
-            return [Say(way, read.message())]
+            hop = self.topology.next_hop(read.origin)
+            assert hop is not None, f"{read.origin} is fetched, and has no next hop"
+            return [Say(hop, read.message())]
         self._note_progress(("", read.feed), read.terms)
         page = self._read_wanted(read) or self.tail.read(read.terms)
         if page is None:

@@ -1,8 +1,8 @@
 """Which origins can be reached, and through which neighbour.
 
-Each origin has one way, a neighbour. Events, frontiers and pages of the origin count only if they come from there, so
-one cursor is enough against duplicates, also while links are moved. A way that is lost is told to the neighbours before
-another is used: nobody takes a break for nothing.
+Each origin has one next hop, a neighbour. Events, frontiers and pages of the origin count only if they come from there,
+so one cursor is enough against duplicates, also while links are moved. If a next hop is lost, the broker tells its
+neighbours before it uses another one, so that they notice the break.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Say(NamedTuple):
 
 
 class Rerouted(NamedTuple):
-    """Origins whose way was lost, and then those that have a new one; and what neighbours are told of it, in order."""
+    """Origins that lost their next hop, origins that have a new one, and what neighbours are told of it, in order."""
 
     lost: list[Origin]
     found: list[Origin]
@@ -32,14 +32,14 @@ class Rerouted(NamedTuple):
 
 
 class Topology:
-    """The ways of one broker, whose own log is `own`."""
+    """The next hops of one broker, whose own log is `own`."""
 
     def __init__(self, own: Origin) -> None:
         self.own = own
         self.offers: Offers = frozenset()  # of clients of this broker
         self._reach: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour says
         self._said: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour was told
-        self._via: dict[Origin, NodeId] = {}
+        self._next_hop_of: dict[Origin, NodeId] = {}
         self.histories: set[Origin] = set()  # logs of copies
         self._hosted: dict[Origin, None] = {}  # histories for which clients of this broker answer
 
@@ -47,13 +47,13 @@ class Topology:
     def neighbours(self) -> list[NodeId]:
         return list(self._reach)
 
-    def way(self, origin: Origin) -> NodeId | None:
+    def next_hop(self, origin: Origin) -> NodeId | None:
         """Return the neighbour through which an origin is reached."""
-        return self._via.get(origin)
+        return self._next_hop_of.get(origin)
 
     def brokers(self, without: NodeId | None = None) -> frozenset[NodeId]:
         """Return this broker and all that can be reached, but those through one neighbour."""
-        return frozenset([self.own.broker, *[one.broker for one, way in self._ways() if way != without]])
+        return frozenset([self.own.broker, *[one.broker for one, hop in self._next_hops() if hop != without]])
 
     def linked(self, without: NodeId | None = None) -> frozenset[NodeId]:
         """Return the same with the neighbours that have not said yet which logs they have."""
@@ -61,15 +61,15 @@ class Topology:
 
     def through(self, neighbour: NodeId) -> frozenset[NodeId]:
         """Return the brokers that are reached through a neighbour."""
-        return frozenset([one.broker for one, way in self._ways() if way == neighbour])
+        return frozenset([one.broker for one, hop in self._next_hops() if hop == neighbour])
 
-    def way_to(self, broker: NodeId) -> NodeId | None:
+    def next_hop_to(self, broker: NodeId) -> NodeId | None:
         """Return the neighbour through which a broker is reached."""
-        return next((way for one, way in self._ways() if one.broker == broker), None)
+        return next((hop for one, hop in self._next_hops() if one.broker == broker), None)
 
-    def _ways(self) -> Iterator[tuple[Origin, NodeId]]:
-        """Yield the logs of brokers that can be reached, and the ways to them."""
-        return ((origin, way) for origin, way in self._via.items() if not origin.is_of_client)
+    def _next_hops(self) -> Iterator[tuple[Origin, NodeId]]:
+        """Yield the logs of brokers that can be reached, and the next hops to them."""
+        return ((origin, hop) for origin, hop in self._next_hop_of.items() if not origin.is_of_client)
 
     def repeat(self) -> list[Say]:
         """Say once more to all neighbours which origins are here, the own log last."""
@@ -88,8 +88,8 @@ class Topology:
         told: list[Say] = []
         for origin in self._hosted:
             told += self._say(neighbour, origin, frozenset())
-        for origin, way in self._via.items():
-            told += self._say(neighbour, origin, self._reach[way][origin])
+        for origin, hop in self._next_hop_of.items():
+            told += self._say(neighbour, origin, self._reach[hop][origin])
         return told + self._say(neighbour, self.own, self.offers)
 
     def link_down(self, neighbour: NodeId) -> Rerouted:
@@ -114,7 +114,7 @@ class Topology:
         if before is None:
             return None, []
         self._reach[neighbour][origin] = offers
-        if self._via.get(origin) != neighbour:
+        if self._next_hop_of.get(origin) != neighbour:
             return None, []
         return before, self._say_others(neighbour, origin, offers)
 
@@ -135,30 +135,30 @@ class Topology:
         return [say for neighbour in self._reach for say in self._unsay(neighbour, origin)]
 
     def _reroute(self) -> Rerouted:
-        """First give up all ways that are lost, and then look for others."""
-        lost = [origin for origin, way in self._via.items() if origin not in self._reach.get(way, {})]
+        """First give up all next hops that are lost, and then look for others."""
+        lost = [origin for origin, hop in self._next_hop_of.items() if origin not in self._reach.get(hop, {})]
         told: list[Say] = []
         for origin in lost:
-            del self._via[origin]
+            del self._next_hop_of[origin]
             for neighbour in self._reach:
                 told += self._unsay(neighbour, origin)
         found: list[Origin] = []
         for neighbour, reach in self._reach.items():
             for origin, offers in reach.items():
-                if origin not in self._via and origin.broker != self.own.broker:
-                    self._via[origin] = neighbour
+                if origin not in self._next_hop_of and origin.broker != self.own.broker:
+                    self._next_hop_of[origin] = neighbour
                     told += [*self._unsay(neighbour, origin), *self._say_others(neighbour, origin, offers)]
                     found.append(origin)
-        self.histories.difference_update([origin for origin in lost if origin not in self._via])
+        self.histories.difference_update([origin for origin in lost if origin not in self._next_hop_of])
         return Rerouted(lost, found, told)
 
     def _say_others(self, neighbour: NodeId, origin: Origin, offers: Offers) -> list[Say]:
         return [say for other in self._reach if other != neighbour for say in self._say(other, origin, offers)]
 
     def _say(self, neighbour: NodeId, origin: Origin, offers: Offers) -> list[Say]:
-        """Tell a neighbour that an origin is here and what is offered there, unless it knows, or is the way itself."""
+        """Tell a neighbour that an origin is here and what is offered there, unless it knows, or is the next hop."""
         said = self._said[neighbour]
-        if self._via.get(origin) == neighbour or said.get(origin) == offers:
+        if self._next_hop_of.get(origin) == neighbour or said.get(origin) == offers:
             return []
         message = OriginOffers(origin, offers) if origin in said else self._here(origin, offers)
         said[origin] = offers
