@@ -31,7 +31,7 @@ class FeedState(Enum):
     FETCHING = auto()
     """Pages are read from the cursor on, and live events are ignored."""
     UNREACHABLE = auto()
-    """There is no way to the origin, and the cursor stands still."""
+    """The origin has no next hop, and the cursor stands still."""
 
 
 NEXT: Final = {
@@ -113,7 +113,7 @@ class Feed:
         self.is_late = False
 
     def break_off(self) -> None:
-        """Note that the way to the origin is lost. A page that is on its way does not count any more."""
+        """Note that the next hop to the origin is lost. A page that is under way does not count any more."""
         if self._state is not FeedState.UNREACHABLE:
             self._become(FeedState.UNREACHABLE)
 

@@ -85,7 +85,7 @@ class Feeds:
         return [origin for origin in self.roster.main if origin in self.roster.reachable]
 
     def lost(self, origin: Origin) -> None:
-        """Handle the loss of the way to an origin."""
+        """Handle the loss of the next hop to an origin."""
         self.roster.reachable.discard(origin)
         self.roster.histories.discard(origin)
         for when_lost in self.requests.drop(origin):
@@ -103,7 +103,7 @@ class Feeds:
         self.replaying.lost(origin)
 
     def found(self, origin: Origin, *, is_history: bool = False) -> None:
-        """Handle a way to an origin. One that was never seen is read from when each reader was made."""
+        """Handle a new next hop to an origin. An origin that was never seen is read from when each reader was made."""
         self.roster.reachable.add(origin)
         if is_history:
             self.roster.histories.add(origin)
