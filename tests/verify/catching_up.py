@@ -13,6 +13,7 @@ from vestnik.recovery.feed import Feed, FeedState
 from vestnik.recovery.roster import Roster
 from vestnik.recovery.topology import Topology
 from vestnik.session.cursors import Cursors
+from vestnik.session.handed import Handed
 from vestnik.wire.origins import Slice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -89,6 +90,7 @@ def hand_over_old_cursors(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Cursors, "said", property(planted))
     patch.setattr(Cursors, "takes", lambda cursors, event, log, *, replayed: True)
+    patch.setattr(Handed, "takes", lambda *_: True)
 
 
 MISTAKES: dict[str, tuple[Plant, str]] = {
