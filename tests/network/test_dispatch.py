@@ -216,7 +216,9 @@ class Handling:
         self.went_on: list[str] = []
         self.is_pressed = False
         router = NoLoad(make_strategy("simple"))
-        self.dispatch = Dispatch(router, self._handle, self.went_on.append, lambda client: self.is_pressed)
+        self.dispatch = Dispatch(
+            router, self._handle, lambda: None, self.went_on.append, lambda client: self.is_pressed
+        )
 
     def _handle(self, message: Message, sender: str) -> None:
         self.handled.append((sender, len(events_of(message))))

@@ -14,6 +14,8 @@ from vestnik.server.credit import FEWEST, Credit
 from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.origins import Routed
 
+FLUSH_EVERY: Final = 0.002
+"""Seconds for which what is sent is collected while events are routed: a client wakes up less often."""
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
 LOOK_EVERY: Final = 0.02
@@ -55,8 +57,9 @@ class Sender:
 
 
 class Dispatch:
-    """`handle` handles a message; `go_on` is called with the client or the neighbour that had to wait and may go on.
+    """`handle` handles a message, and `flush` sends what follows.
 
+    `go_on` is called with the client or the neighbour that had to wait and may go on.
     While `is_pressed` for a client, its publications wait: a slow reader would lose events otherwise.
     """
 
@@ -64,11 +67,13 @@ class Dispatch:
         self,
         router: Router,
         handle: Callable[[Message, NodeId], None],
+        flush: Callable[[], None],
         go_on: Callable[[NodeId], None],
         is_pressed: Callable[[NodeId], bool],
     ) -> None:
         self._router = router
         self._handle = handle
+        self._flush = flush
         self._go_on = go_on
         self._is_pressed = is_pressed
         self._pressed: set[NodeId] = set()  # publishers that wait for slow readers
@@ -146,6 +151,7 @@ class Dispatch:
             self.took(sender, count)
         if not self._backlog.has(lane) and (not count or (self._has_time() and count <= self._part(sender))):
             self._do(message, sender)
+            self._flush()
         else:
             self._backlog.put(lane, message, sender)
             self._schedule()
@@ -177,15 +183,19 @@ class Dispatch:
     def _route_on(self) -> None:
         """Handle what waits in one lane, until its turn is over."""
         self._is_scheduled = False
-        until = time.perf_counter() + TURN
+        now = time.perf_counter()
+        until, flush_at = now + TURN, now + FLUSH_EVERY
         lane = self._backlog.turn()
         try:
-            while lane is not None and (first := self._backlog.first(lane)) is not None:
+            while lane is not None and now <= until and (first := self._backlog.first(lane)) is not None:
                 message, sender = self._backlog.take(lane, self._part(first.sender))
                 self._do(message, sender)
-                if time.perf_counter() > until:
-                    break
+                now = time.perf_counter()
+                if now > flush_at:
+                    self._flush()
+                    flush_at = now + FLUSH_EVERY
         finally:
+            self._flush()
             if self._backlog:
                 self._schedule()
 

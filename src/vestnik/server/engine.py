@@ -117,7 +117,7 @@ class Engine:
         self._connections = connections
         self._observers = observers
         self._loop = asyncio.get_running_loop()
-        self.dispatch = Dispatch(core.router, self._route, connections.go_on, self._waits)
+        self.dispatch = Dispatch(core.router, self._route, connections.flush, connections.go_on, self._waits)
         self._storing: deque[Storing] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
@@ -211,7 +211,6 @@ class Engine:
 
     def _route(self, message: Message, sender: NodeId) -> None:
         self.take(message, self._core.name if isinstance(message, Appended | NotAppended) else sender)
-        self._connections.flush()
 
     def _stored(self, storing: Storing, what: Append, failure: str, unknown: bool = False, /) -> None:
         """Go on with what was stored, or could not be: in the order of the log."""
