@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from network.worlds import broker, client, quote, taken, until
+from vestnik import Replay
 from vestnik.errors import NotAccepted
 from vestnik.observe.lags import lags
 
@@ -45,6 +46,16 @@ async def test_a_subscription_that_lags_is_seen() -> None:
         assert await taken(subscription, 10) == list(range(1, 11))
         await until(lambda: not lags(b1.host.core))
         assert (await p.inspect("status"))["lag"] == 0
+
+
+async def test_a_log_that_was_never_read_is_no_lag() -> None:
+    """Logs in memory begin at a large offset."""
+    async with broker("b1") as b1, client(b1, "c") as c:
+        async with broker("b2", (b1,)):
+            await until(lambda: "b2" in b1.host.core.topology.brokers())
+        await until(lambda: "b2" not in b1.host.core.topology.brokers())
+        await c.subscribe("TRUE", replay=Replay(all=True))
+        assert (await c.inspect("status"))["lag"] == 0
 
 
 async def test_questions_that_cannot_be_answered() -> None:

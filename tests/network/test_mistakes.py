@@ -12,7 +12,7 @@ import pytest
 
 import vestnik
 from network.worlds import broker, client, quote, until
-from vestnik import Event, LocalBus
+from vestnik import Event, LocalBus, Replay
 from vestnik.client.notifications import Notification
 from vestnik.errors import Disconnected, VestnikError, WrongType
 
@@ -48,6 +48,8 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "request for text": (lambda bus: bus.request(quote(1), timeout="1"), "is a number of seconds, not '1'"),
     "reply to a number": (lambda bus: bus.reply(5), "an Event, or the notification of one, not 5"),
     "reply with a number": (lambda bus: bus.reply(quote(1), 5), "a reply is an Event, or the data of one as a dict"),
+    "settled by a word": (lambda bus: bus.subscribe("TRUE", settled="yes"), "settled is True or False, not 'yes'"),
+    "advertised by a number": (lambda bus: bus.advertise("TRUE", settled=1), "settled is True or False, not 1"),
     "a factory of nothing": (lambda bus: bus.factory(_waits), "a filter is a Filter or its text, .* not function"),
 }
 VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -58,6 +60,13 @@ VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a cursor in no log": (lambda bus: bus.subscribe("TRUE", seen={"b": 5}), "a log in seen is broker/log, .* not 'b'"),
     "a cursor before the log": (lambda bus: bus.subscribe("TRUE", seen={"b/1": -1}), "b/1 in seen .* not -1"),
     "a queue of none": (lambda bus: bus.subscribe("TRUE", queue=0), "the queue of a subscription is 1 or more, not 0"),
+    "a queue that is too long": (lambda bus: bus.subscribe("TRUE", queue=2**64), "the queue .* or less, not 18446"),
+    "a limit that is too large": (lambda bus: bus.fetch("TRUE", limit=2**64), "the limit of a fetch .* or less"),
+    "a review of too many": (lambda bus: bus.review(most=2**64), "most of a review .* or less"),
+    "seen and a replay": (
+        lambda bus: bus.subscribe("TRUE", seen={"b/1": 1}, replay=Replay(last=1)),
+        "seen is given without replay, not Replay; a subscription goes on, or begins with the past",
+    ),
     "another overflow": (lambda bus: bus.subscribe("TRUE", overflow="x"), "overflow is one of block, .* not 'x'"),
     "a name that is taken": (lambda bus: bus.subscribe("TRUE", name="taken"), "not 'taken'; .* choose another"),
     "a key that is none": (lambda bus: bus.view("TRUE", key="a b"), "such as symbol or order.id, not 'a b'"),

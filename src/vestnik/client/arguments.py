@@ -9,6 +9,7 @@ from typing import Any
 from vestnik.errors import WrongType, WrongValue
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.model.frozen import MAX_INT
 from vestnik.wire.origins import ENDLESS, Origin
 from vestnik.wire.pages import fitting
 
@@ -59,6 +60,13 @@ def check_number(what: str, given: int | None, least: int = 1) -> None:
         raise WrongType(f"{what} is a whole number", given)
     if given < least:
         raise WrongValue(f"{what} is {least} or more", given)
+    if given > MAX_INT:
+        raise WrongValue(f"{what} is {MAX_INT:,} or less", given)
+
+
+def check_flag(what: str, given: bool) -> None:
+    if not isinstance(given, bool):
+        raise WrongType(f"{what} is True or False", given)
 
 
 def check_cursors(what: str, given: Mapping[str, int] | None) -> None:

@@ -17,6 +17,7 @@ from vestnik.client.arguments import (
     as_filter,
     check_callable,
     check_cursors,
+    check_flag,
     check_number,
     check_text,
     check_timeout,
@@ -198,7 +199,8 @@ class Bus:
         self._line.check("subscribe")
         check_cursors("seen", seen)
         if seen and replay is not None:
-            raise WrongValue("a subscription goes on from what was seen, or begins with a replay", seen)
+            raise WrongValue("seen is given without replay", replay, "a subscription goes on, or begins with the past")
+        check_flag("settled", settled)
         check_text("the name of a subscription", name)
         check_callable("a callback", callback)
         check_number("the queue of a subscription", queue)
@@ -340,6 +342,7 @@ class Bus:
         brokers that could not be asked.
         """
         self._line.check("advertise")
+        check_flag("settled", settled)
         check_text("the name of an advertisement", name)
         name = name or f"a{next(self._names)}"
         acts = self._session.advertise(name, as_filter(offered), time.monotonic(), lease=LEASE, settled=settled)

@@ -29,7 +29,10 @@ def lags(core: BrokerCore) -> list[Lag]:
 
 
 def lag_of(core: BrokerCore, key: ReaderKey) -> int:
-    """Return by how many offsets a subscription lags in the logs that it reads by itself."""
+    """Return by how many offsets a subscription lags in the logs that it reads by itself.
+
+    A log of which nothing was read yet may begin at any offset: it does not count.
+    """
     feeds = core.recovery.feeds.roster.own(key).items()
-    edge = core.recovery.edge
-    return sum([max(0, edge(origin) - feed.cursor) for origin, feed in feeds if not feed.is_live])
+    edge, lagging = core.recovery.edge, [(origin, feed.cursor) for origin, feed in feeds if not feed.is_live]
+    return sum([max(0, edge(origin) - cursor) for origin, cursor in lagging if cursor])

@@ -115,7 +115,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("repeat_window_age", f"{reason}; repeat_window bounds it by a number of events")
         if self.lease < 2 * self.heartbeat:
             reason = f"is at least 2 heartbeats, which are {2 * self.heartbeat:g} seconds, not {self.lease:g}"
-            raise InvalidSetting("lease", f"{reason}; set heartbeat to {self.lease / 3:g} or less, or a longer lease")
+            raise InvalidSetting("lease", f"{reason}; set heartbeat to {self.lease / 2:g} or less, or a longer lease")
 
     @property
     def recovery_limits(self) -> RecoveryLimits:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from vestnik.errors import FilterError, WrongType, WrongValue
+from vestnik.model.frozen import MAX_INT
 from vestnik.model.parser import parse_path
 from vestnik.model.spaces import Path
 from vestnik.model.times import to_micros
@@ -33,6 +34,8 @@ class Replay(Struct, frozen=True, array_like=True):
                 raise WrongType("a replay is of the last so many, a whole number", number)
             if number is not None and number < 1:
                 raise WrongValue("a replay is of the last 1 or more", number)
+            if number is not None and number > MAX_INT:
+                raise WrongValue(f"a replay is of the last {MAX_INT:,} or less", number)
         if self.since is not None:
             force_setattr(self, "since", _micros(self.since))
         if self.latest_by is not None:
