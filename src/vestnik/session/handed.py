@@ -10,7 +10,7 @@ from typing import Final
 
 from vestnik.model.events import Event
 
-REMEMBERED: Final = 100_000
+REMEMBERED: Final = 20_000
 """Events that are remembered at least; at most there are twice as many."""
 
 
