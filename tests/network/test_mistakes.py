@@ -67,6 +67,7 @@ VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda bus: bus.subscribe("TRUE", seen={"b/1": 1}, replay=Replay(last=1)),
         "seen is given without replay, not Replay; a subscription goes on, or begins with the past",
     ),
+    "a name that cannot be sent": (lambda bus: bus.subscribe("TRUE", name="a\ud800"), "without lone surrogates"),
     "another overflow": (lambda bus: bus.subscribe("TRUE", overflow="x"), "overflow is one of block, .* not 'x'"),
     "a name that is taken": (lambda bus: bus.subscribe("TRUE", name="taken"), "not 'taken'; .* choose another"),
     "a key that is none": (lambda bus: bus.view("TRUE", key="a b"), "such as symbol or order.id, not 'a b'"),

@@ -37,6 +37,8 @@ def check_text(what: str, given: str | None) -> None:
     """None stands for what is so unless said otherwise."""
     if given is not None and not isinstance(given, str):
         raise WrongType(f"{what} is text", given)
+    if given is not None and any("\ud800" <= letter <= "\udfff" for letter in given):
+        raise WrongValue(f"{what} is text that can be sent, without lone surrogates", ascii(given))
 
 
 def check_timeout(what: str, given: float | None) -> None:
