@@ -103,9 +103,9 @@ def test_the_tail_of_a_history_has_nothing() -> None:
 
 def test_how_far_behind_a_reader_is() -> None:
     tail = filled(Tail(room_for(100)), 50)
-    assert tail.share_after(51) == 0.0
-    assert tail.share_after(1) == pytest.approx(0.5, abs=0.05)
-    assert tail.share_after(26) == pytest.approx(0.25, abs=0.05)
+    assert tail.far_before(0.6) == 0, "there is not so much"
+    assert tail.far_before(0.25) == pytest.approx(26, abs=3)
+    assert tail.far_before(0.1) == pytest.approx(41, abs=3)
 
 
 @given(st.integers(0, 60), st.integers(1, 70), st.none() | st.integers(0, 700), st.integers(1, 20))

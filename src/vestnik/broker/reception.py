@@ -312,8 +312,7 @@ class Reception:
         for position, number in taken:
             known = subscriptions.get(position.name)
             if known is not None and known.epoch == position.epoch:
-                known.reader.take(number)
-                self._recovery.feeds.made_room(known.reader.key)
+                self._recovery.feeds.took(known.reader, number)
         return self._outlet.perform(self._recovery.moved())
 
     def gone(self, message: Gone, sender: NodeId, now: float) -> list[Effect]:
@@ -398,8 +397,7 @@ class Reception:
         reader = self.client(client).fetches.get(message.request)
         if reader is None:
             return []
-        reader.take(reader.number)
-        self._recovery.feeds.made_room(reader.key)
+        self._recovery.feeds.took(reader, reader.number)
         return self._outlet.perform(self._recovery.moved())
 
     def client(self, name: NodeId) -> Client:

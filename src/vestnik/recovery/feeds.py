@@ -191,6 +191,7 @@ class Feeds:
             run = run._replace(flights=[flight for flight in run.flights if _offset(flight) >= feed.cursor])
         for reader, place in self.giving.live(run, readers):
             self.roster.lag(reader.key, feed.origin, _offset(run.flights[place]))
+            reader.moved_at = self.giving.now
         if run.flights and feed.reader is not None and self.roster.has(feed):
             feed.advance(_offset(run.flights[-1]) + 1)
 
@@ -223,6 +224,7 @@ class Feeds:
         key, roster = reader.key, self.roster
         self.end(key)
         roster.enter(reader)
+        reader.moved_at = self.giving.now
         if not reader.ends:
             reader.known_from = roster.main[self._own].cursor
         reader.began = self.giving.repeats.serial
@@ -296,6 +298,13 @@ class Feeds:
             self.roster.catch_up(feed)
         if since is not None and not is_narrower and self.roster.own(key):
             reader.earlier.append((since, before))
+
+    def took(self, reader: Reader, number: int) -> None:
+        """Go on with a reader whose client has taken everything up to a number."""
+        if number > reader.taken:
+            reader.moved_at = self.giving.now
+        reader.take(number)
+        self.made_room(reader.key)
 
     def made_room(self, key: ReaderKey) -> None:
         """Go on with a reader that has taken something, or takes again."""

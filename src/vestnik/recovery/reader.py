@@ -76,6 +76,7 @@ class Reader:
         self.takes = True
         self.from_past = False  # it started in the past, and has not come to the present
         self.earlier: list[tuple[int, Filter]] = []  # what was accepted before a time must match this filter, too
+        self.moved_at = 0.0  # when it took something last, or began to lag
         self.epoch = 0
         self.number = 0
         self.taken = 0

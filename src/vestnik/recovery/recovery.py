@@ -59,6 +59,10 @@ class ReadLog(NamedTuple):
 Act: TypeAlias = Say | ReadLog | Later
 FAR: Final = 0.5
 """The share of the memory for events by which a reader may lag before publishers have to wait."""
+MANY: Final = 100
+"""Readers that lag and are looked at whenever somebody publishes."""
+LOOK_EVERY: Final = 0.005
+"""Seconds after which more of them are looked at again."""
 
 
 class Recovery:
@@ -89,7 +93,8 @@ class Recovery:
         self._reading: dict[int, tuple[WantedPage, int]] = {}  # with the end of the log before
         self._offers: dict[int, Filter] = {}
         self._withdrawn: list[tuple[int, int]] = []  # offers, and up to where all must be routed before
-        self._lagging: dict[tuple[NodeId, int], float] = {}  # feeds that lag far, and when they read
+        self._lagging: dict[tuple[NodeId, int], tuple[int, float]] = {}  # where feeds of others read, and when
+        self._looked_at = (0.0, False)  # when slow readers were looked at, and what was found
 
     # --- links ---
 
@@ -215,8 +220,8 @@ class Recovery:
         asked = FetchPage(message.origin, message.request, terms, message.feed, back)
         if message.origin in self._histories:
             return self._ask_client(asked)
-        self._note_progress((back[0], message.feed), terms)
         page = self.tail.read(terms)
+        self._note_progress((back[0], message.feed), terms, page)
         return self._read_from_disk(asked) if page is None else self._hand_over(Answered(asked, page, self.tail.routed))
 
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:
@@ -283,10 +288,10 @@ class Recovery:
             return []
         return [outcome] if isinstance(outcome, Say) else self._hand_over(outcome)
 
-    def _note_progress(self, feed: tuple[NodeId, int], terms: ReadTerms) -> None:
-        """Note whether a reader that catches up is far behind the end of the log in memory."""
-        if feed[1] and self.tail.share_after(terms.start) > FAR:
-            self._lagging[feed] = self.feeds.giving.now
+    def _note_progress(self, feed: tuple[NodeId, int], terms: ReadTerms, page: Slice | None) -> None:
+        """Note where another broker reads; a feed that has come to the end gets live events."""
+        if feed[1] and (page is None or page.upto < self.tail.routed):
+            self._lagging[feed] = terms.start, self.feeds.giving.now
         else:
             self._lagging.pop(feed, None)
 
@@ -304,11 +309,22 @@ class Recovery:
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
 
-        One that has read nothing for `stalled` seconds is not waited for.
+        One that has taken or read nothing for `stalled` seconds is not waited for. If many lag, they are looked at now
+        and then.
         """
-        if self._lagging:
-            self._lagging = {feed: at for feed, at in self._lagging.items() if now - at < self.limits.stalled}
-        return bool(self._lagging) and self.tail.is_whole
+        far = self.tail.far_before(FAR) if self.tail.is_whole else 0
+        if not far:
+            return False
+        lagging = self.feeds.roster.apart(self._own)
+        if len(lagging) > MANY and 0 <= now - self._looked_at[0] < LOOK_EVERY:
+            return self._looked_at[1]
+        since, readers = now - self.limits.stalled, self.feeds.readers
+        self._lagging = {feed: one for feed, one in self._lagging.items() if one[1] > since}
+        is_pressed = any(start < far for start, _ in self._lagging.values()) or any(
+            feed.cursor < far and feed.is_fetching and readers[key].moved_at > since for key, feed in lagging.items()
+        )
+        self._looked_at = now, is_pressed
+        return is_pressed
 
     def _read_from_disk(self, asked: WantedPage) -> list[Act]:
         number = next(self._numbers)
@@ -370,7 +386,9 @@ class Recovery:
         self.meeting.shift(by)
         self.feeds.giving.repeats.shift(by)
         self._histories.shift(by)
-        self._lagging = {feed: at + by for feed, at in self._lagging.items()}
+        self._lagging = {feed: (start, at + by) for feed, (start, at) in self._lagging.items()}
+        for reader in self.feeds.readers.values():
+            reader.moved_at += by
 
     def _read(self, read: PageRequest) -> list[Act]:
         self.feeds.requests.sent(read)
@@ -380,7 +398,6 @@ class Recovery:
             hop = self.topology.next_hop(read.origin)
             assert hop is not None, f"{read.origin} is fetched, and has no next hop"
             return [Say(hop, read.message())]
-        self._note_progress(("", read.feed), read.terms)
         page = self._read_wanted(read) or self.tail.read(read.terms)
         if page is None:
             return self._read_from_disk(read)

@@ -129,11 +129,11 @@ class Tail(LogView):
                 del column[: self._head]
             self._head = 0
 
-    def share_after(self, offset: int) -> float:
-        """Return which share of the room the entries from an offset on take."""
-        first = self._place(offset)
+    def far_before(self, share: float) -> int:
+        """Return the offset before which a reader lags by more than a share of the room; 0 if none can."""
         count = len(self._offsets) - self._head
-        return (len(self._offsets) - first) / count * self._size / self.room if count else 0.0
+        near = int(count * share * self.room / self._size) if self._size else count
+        return self._offsets[-near] if 0 < near < count else 0
 
     def read(self, terms: ReadTerms) -> Slice | None:
         """Read a page; None if some of it may be on disk only."""
