@@ -116,8 +116,9 @@ class Bare:
             match message:
                 case Notify(deliveries):
                     for delivery in deliveries:
-                        for _ in delivery.numbers:
-                            self._take(delivery.event.data)  # type: ignore[union-attr]  # nothing is missing
+                        for event in delivery.events:
+                            for _ in delivery.numbers:
+                                self._take(event.data)
                 case Accepted(request):
                     self._answers[request].set_result(None)
                 case Welcome():

@@ -148,7 +148,7 @@ def _names(effects: list[Effect]) -> list[tuple[str, str]]:
 def _notified(effects: list[Effect]) -> list[Event]:
     messages = [effect.message for effect in effects if isinstance(effect, Send)]
     deliveries = [delivery for message in messages if isinstance(message, Notify) for delivery in message.deliveries]
-    return [delivery.event for delivery in deliveries if delivery.event is not None]
+    return [event for delivery in deliveries for event in delivery.events]
 
 
 def test_wishes_about_announcements_are_not_announced() -> None:
@@ -189,7 +189,7 @@ def test_clients_are_told_who_is_within_reach() -> None:
 
     def changes(sender: str, message: Message) -> list[tuple[str, str]]:
         sent = world.sent(sender, message, "c")
-        found = [delivery.event for note in sent if isinstance(note, Notify) for delivery in note.deliveries]
+        found = [event for note in sent if isinstance(note, Notify) for one in note.deliveries for event in one.events]
         return [(event.type, event.data["broker"]) for event in found if event]
 
     joined = [("vestnik.broker.joined", "u"), ("vestnik.broker.joined", "w")]

@@ -148,9 +148,10 @@ def ids(effects: list[Effect], client: str = "c") -> list[str]:
     """Return what a client gets: ids of events, and gaps as "log first-end"."""
     notices = [message for message in sent_to(effects, client) if isinstance(message, Notify)]
     return [
-        delivery.event.id if delivery.event else told(delivery.gap)
+        one.event.id if one.event else told(one.gap)
         for notice in notices
-        for delivery in notice.deliveries
+        for some in notice.deliveries
+        for one in some.each()
     ]
 
 

@@ -247,7 +247,8 @@ async def said_to(b: Broker, who: str, subscribe: Subscribe) -> list[Delivery]:
     """Return what a client is sent at once if it subscribes so."""
     hello = Hello(VERSION, "c", False, TOKENS[who])
     said = await talk(b.address, frame(hello), frame(subscribe), wait=False)
-    return [delivery for message in said if isinstance(message, Notify) for delivery in message.deliveries]
+    notices = [message for message in said if isinstance(message, Notify)]
+    return [one for notice in notices for some in notice.deliveries for one in some.each()]
 
 
 async def test_the_past_is_not_had_by_saying_that_it_was_not_seen(access: Path) -> None:

@@ -37,7 +37,7 @@ class Recorded(End):
 
 
 def notify(*numbers: int) -> Notify:
-    return Notify(tuple([Delivery(quote(number, id="1"), ((1, number),)) for number in numbers]))
+    return Notify(tuple([Delivery((quote(number, id="1"),), ((1, number),)) for number in numbers]))
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_what_was_refused_is_remembered_and_what_was_taken_once() -> None:
 
 def test_what_is_read_again_tells_when_it_was_accepted() -> None:
     known = Chronicle(now=0.0)
-    given = Given("c", (Delivery(event(2), ((7, 1),)),))
+    given = Given("c", (Delivery((event(2),), ((7, 1),)),))
     known.take([PageTaken("b", (event(1), event(2)), (1_000_000, 2_000_000)), given], 9.0)
     (seen,) = known.sightings("e2")
     assert (seen.at, seen.accepted, seen.fate, seen.notified) == (9.0, 2.0, "replayed", (("c", ((7, 1),)),))
@@ -82,6 +82,6 @@ def test_events_with_very_many_notifications_are_forgotten_sooner() -> None:
     known = Chronicle(now=0.0)
     numbers = tuple((epoch, 1) for epoch in range(chronicle.BYTES // chronicle.NUMBER // 10))
     for number in range(100):
-        given = Given("c", (Delivery(event(number), numbers),))
+        given = Given("c", (Delivery((event(number),), numbers),))
         known.take([Passed("b2", (event(number),)), given], float(number))
     assert known.since > 80.0 and len(known.sightings("e99")) == 1

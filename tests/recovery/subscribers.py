@@ -273,7 +273,8 @@ class Subscriber:
         self._work()
 
     def _put(self, deliveries: tuple[Delivery, ...], logs: dict[str, int]) -> None:
-        self.inbox += [Item(*number, one, logs) for one in deliveries for number in one.numbers]
+        each = [one for some in deliveries for one in some.each()]
+        self.inbox += [Item(*number, one, logs) for one in each for number in one.numbers]
 
     def _work(self) -> None:
         if not self._is_busy and self.inbox:

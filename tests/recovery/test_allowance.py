@@ -16,11 +16,11 @@ def test_a_reader_has_a_window_while_there_is_room_and_its_share_then() -> None:
     flight = Allowance(10 * MIB)
     for _ in range(20):
         flight.join(0)
-    assert flight.window == WINDOW_SIZE
+    assert flight.room(0) == WINDOW_SIZE
     flight.change(10 * MIB)
-    assert flight.window == MIB // 2
+    assert flight.room(0) == MIB // 2
     flight.leave(MIB)
-    assert flight.window == WINDOW_SIZE and flight.size == 9 * MIB
+    assert flight.room(0) == WINDOW_SIZE and flight.size == 9 * MIB
 
 
 def test_the_share_of_very_many_readers_is_not_nothing() -> None:
@@ -28,7 +28,7 @@ def test_the_share_of_very_many_readers_is_not_nothing() -> None:
     for _ in range(2 * MIB):
         flight.join(0)
     flight.change(MIB)
-    assert flight.window == 1, "so one event can be in flight"
+    assert flight.room(0) == 1, "so one event can be in flight"
 
 
 def large(number: int) -> Event:
@@ -38,7 +38,7 @@ def large(number: int) -> Event:
 
 def in_flight(world: World) -> int:
     readers = [one.reader for client in world.broker.clients.values() for one in client.subscriptions.values()]
-    return sum(len(pack(one.event)) for reader in readers for one in reader.in_flight if one.event is not None)
+    return sum(len(pack(one.event)) for reader in readers for _, one in reader.after(0) if one.event is not None)
 
 
 def crowd(world: World, size: int) -> list[NodeId]:

@@ -61,7 +61,13 @@ def answer(world: World, effects: list[Effect], *pages: tuple[Event, ...], reaso
 
 
 def deliveries(effects: list[Effect]) -> list[Delivery]:
-    return [one for message in sent_to(effects, "c") if isinstance(message, Notify) for one in message.deliveries]
+    return [
+        one
+        for message in sent_to(effects, "c")
+        if isinstance(message, Notify)
+        for some in message.deliveries
+        for one in some.each()
+    ]
 
 
 def fetched(effects: list[Effect]) -> tuple[list[str], tuple[str, ...]]:

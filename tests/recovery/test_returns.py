@@ -8,7 +8,8 @@ from vestnik import Event, Filter
 from vestnik.broker.clients import Subscription
 from vestnik.broker.core import BrokerCore
 from vestnik.broker.effects import Append, Appended, Effect, Gone, Send
-from vestnik.recovery.reader import Flight, Reader
+from vestnik.recovery.flight import single
+from vestnik.recovery.reader import Reader
 from vestnik.routing.registry import make_strategy
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Advertise, Ask, Message, Notify, Position, Publish, Subscribe
@@ -25,7 +26,8 @@ BACK = {
 def given(effects: list[Effect]) -> list[int]:
     """Return the numbers of the notifications that are sent."""
     notices = [one.message for one in effects if isinstance(one, Send) and isinstance(one.message, Notify)]
-    return [number for notice in notices for one in notice.deliveries for _, number in one.numbers]
+    each = [one for notice in notices for some in notice.deliveries for one in some.each()]
+    return [number for one in each for _, number in one.numbers]
 
 
 @pytest.mark.parametrize("message", BACK.values(), ids=BACK)
@@ -46,7 +48,7 @@ def test_an_answer_names_the_log_of_each_event() -> None:
     sent = [(1, 5), (1, 6), (2, 1), (2, 2)]  # the log and the offset
     for log, offset in sent:
         event = Event("q").stamped("b", offset)
-        reader.give(Flight(event, len(pack(event)), Origin("b", log)))
+        reader.give(single(event, len(pack(event)), Origin("b", log)))
     answers = list(subscription.answer(0, 1.0))
     got = [(dict(one.logs)["b"], kept.event.seq) for one in answers for kept in one.kept if kept.event]
     assert got == sent

@@ -40,7 +40,8 @@ class World:
 
     @property
     def given(self) -> list[str]:
-        return [one.event.id if one.event else "gap" for _, _, flights in self.feeds.giving.given for one in flights]
+        flights = [flight for _, _, flight in self.feeds.giving.given]
+        return [id for flight in flights for id in [event.id for event in flight.events] or ["gap"]]
 
 
 def test_a_reader_without_room_was_not_given_the_event() -> None:

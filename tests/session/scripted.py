@@ -102,7 +102,7 @@ class ScriptedBroker(End):
             self._numbers[name] += 1
             numbers = ((self.epochs[name], self._numbers[name]),)
             deliveries.append(
-                Delivery(None, numbers, gap=event) if isinstance(event, Gap) else Delivery(event, numbers)
+                Delivery((), numbers, gap=event) if isinstance(event, Gap) else Delivery((event,), numbers)
             )
         self.say(Notify(tuple(deliveries), LOGS))
 

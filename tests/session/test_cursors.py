@@ -23,11 +23,11 @@ def stored(offset: int, broker: str = "b1") -> Event:
 
 
 def given(number: int, offset: int, broker: str = "b1", epoch: int = EPOCH, *, replayed: bool = False) -> Delivery:
-    return Delivery(stored(offset, broker), ((epoch, number),), replayed)
+    return Delivery((stored(offset, broker),), ((epoch, number),), replayed)
 
 
 def gap(number: int, log: str, first: int, end: int, epoch: int = EPOCH) -> Delivery:
-    return Delivery(None, ((epoch, number),), gap=Gap(log, first, end, "it was dropped"))
+    return Delivery((), ((epoch, number),), gap=Gap(log, first, end, "it was dropped"))
 
 
 def notify(*deliveries: Delivery) -> Notify:
@@ -76,7 +76,7 @@ def test_an_answer_names_the_logs_of_its_events() -> None:
 
 def test_an_event_without_an_offset_moves_nothing() -> None:
     client = session()
-    client.handle(notify(Delivery(event(1), ((EPOCH, 1),)), Delivery(stored(4, "b3"), ((EPOCH, 2),))), 0.0)
+    client.handle(notify(Delivery((event(1),), ((EPOCH, 1),)), Delivery((stored(4, "b3"),), ((EPOCH, 2),))), 0.0)
     assert client.seen("s") == {}, "and neither does one of a log that the message does not name"
 
 
@@ -145,8 +145,8 @@ def test_an_event_that_its_publisher_repeated_at_another_broker_is_handed_over_o
     client = session()
     client.handle(notify(given(1, 5), given(2, 6)), 0.0)
     epoch = moved(client)
-    twin = Delivery(event(6).stamped("b2", 40), ((epoch, 1),))
-    late = Delivery(event(5).stamped("b2", 41), ((epoch, 3),))
+    twin = Delivery((event(6).stamped("b2", 40),), ((epoch, 1),))
+    late = Delivery((event(5).stamped("b2", 41),), ((epoch, 3),))
     acts = results(client.handle(notify(twin, late, given(2, 7, epoch=epoch)), 11.0))
     assert acts == [Passed("s"), Hand(stored(7), (("s", 3),)), Passed("s")]
     assert client.seen("s") == {"b1/1": 8, "b2/4": 42}, "the cursor passes it"

@@ -77,7 +77,7 @@ class Broker:
             event = self.logs[broker][self.cursors[broker] - 1]
             self.cursors[broker] += 1
             self.number += 1
-            deliveries.append(Delivery(event, ((self.epoch, self.number),)))
+            deliveries.append(Delivery((event,), ((self.epoch, self.number),)))
         self.in_flight.extend(deliveries)
         if deliveries:
             self.out.append(Notify(tuple(deliveries), tuple(LOGS.items())))

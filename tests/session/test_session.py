@@ -43,7 +43,7 @@ def event(number: int) -> Event:
 
 
 def pushed(*numbers: int, epoch: int = EPOCH) -> Notify:
-    return Notify(tuple(Delivery(event(number), ((epoch, number),)) for number in numbers))
+    return Notify(tuple(Delivery((event(number),), ((epoch, number),)) for number in numbers))
 
 
 def kept(*numbers: int, epoch: int = EPOCH) -> tuple[Delivery, ...]:
@@ -100,7 +100,7 @@ def test_one_event_for_several_subscriptions_is_handed_over_once() -> None:
     client = session()
     (again,) = said(client.subscribe("t", WANTED, 0.0))
     assert isinstance(again, Subscribe)
-    both = Notify((Delivery(event(1), ((EPOCH, 1), (again.afresh, 1))),))
+    both = Notify((Delivery((event(1),), ((EPOCH, 1), (again.afresh, 1))),))
     assert client.handle(both, 0.0) == [Hand(event(1), (("s", 1), ("t", 1)))]
     assert client.handle(pushed(1, epoch=7), 0.0) == [], "a subscription that is no longer there"
 
@@ -145,7 +145,7 @@ def test_what_several_subscriptions_missed_comes_in_the_order_of_all() -> None:
     client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     ask = said(client.resume(1.0))[-1]
     assert ask == Ask((Position("s", EPOCH, 0), Position("t", other.afresh, 0)))
-    kept = tuple(Delivery(event(n), ((epoch, n),)) for n, epoch in ((1, EPOCH), (1, other.afresh), (2, EPOCH)))
+    kept = tuple(Delivery((event(n),), ((epoch, n),)) for n, epoch in ((1, EPOCH), (1, other.afresh), (2, EPOCH)))
     answer = Answer(((EPOCH, 2), (other.afresh, 1)), kept)
     assert [hand.numbers for hand in results(client.handle(answer, 2.0))] == [(("s", 1),), (("t", 1),), (("s", 2),)]
 
@@ -157,8 +157,8 @@ def test_an_effect_waits_while_something_is_missing() -> None:
     client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     client.handle(pushed(2), 1.0)
     effect = event(3).replace(causes=[("s", "1")])
-    assert client.handle(Notify((Delivery(effect, ((other.afresh, 1),)),)), 1.0) == []
-    assert client.handle(Notify((Delivery(event(4), ((other.afresh, 2),)),)), 1.0) == [], "it comes after the effect"
+    assert client.handle(Notify((Delivery((effect,), ((other.afresh, 1),)),)), 1.0) == []
+    assert client.handle(Notify((Delivery((event(4),), ((other.afresh, 2),)),)), 1.0) == [], "it comes after the effect"
     answered = client.handle(Answer(((EPOCH, 2),), kept(1, 2)), 2.0)
     assert results(answered) == [*handed(1, 2), Hand(effect, (("t", 1),)), Hand(event(4), (("t", 2),))]
 
@@ -172,7 +172,7 @@ def test_an_effect_comes_when_nothing_is_missing_any_more(how: str) -> None:
     client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     client.handle(pushed(2), 1.0)
     effect = event(3).replace(causes=[("s", "1")])
-    assert client.handle(Notify((Delivery(effect, ((other.afresh, 1),)),)), 1.0) == []
+    assert client.handle(Notify((Delivery((effect,), ((other.afresh, 1),)),)), 1.0) == []
     if how == "accepted":
         acts = client.handle(Accepted(0, epoch=EPOCH + 1), 2.0)
     elif how == "unknown":
@@ -187,7 +187,7 @@ def test_what_is_lost_is_not_missing_any_more() -> None:
     client.handle(pushed(2), 0.0)
     client.handle(Answer(((EPOCH, 4),), kept(4)), 1.0)
     effect = event(5).replace(causes=[("s", "1")])
-    assert client.handle(Notify((Delivery(effect, ((EPOCH, 5),)),)), 2.0) == [Hand(effect, (("s", 5),))]
+    assert client.handle(Notify((Delivery((effect,), ((EPOCH, 5),)),)), 2.0) == [Hand(effect, (("s", 5),))]
 
 
 def test_a_question_that_is_not_answered_is_asked_again() -> None:

@@ -61,6 +61,8 @@ from vestnik.wire.messages import (
     Unsubscribe,
     Welcome,
     WhatIsOpen,
+    count_of,
+    split,
 )
 from vestnik.wire.origins import (
     FetchPage,
@@ -117,16 +119,16 @@ ALL: list[Message] = [
     Unadvertise("a"),
     Ask((Position("s", 2**52, 3),)),
     Took((Position("s", 2**52, 3),)),
-    Notify((Delivery(STAMPED, ((2**52, 1), (7, 2))),)),
-    Answer(((7, 2),), (Delivery(QUOTE, ((7, 2),)),)),
+    Notify((Delivery((STAMPED,), ((2**52, 1), (7, 2))),)),
+    Answer(((7, 2),), (Delivery((QUOTE,), ((7, 2),)),)),
     Fetch(CHEAP, Replay(last=5, since=7, latest_by="symbol"), request=3),
     Fetched(3, (STAMPED,), ("b1: lost",), more=True),
     Review(CHEAP, 7, 9, 100, request=3),
     Reviewed(
         3, "b1", 5, 9, Page(8, (7, 8), (1, 2), b"\x90", (Unread(6, 6, "damaged"), Unread(8, 8, "x", True, 3, b"y")))
     ),
-    Notify((Delivery(None, ((7, 1),), gap=Gap("b1/1", 3, 5, "it was dropped")),)),
-    Notify((Delivery(QUOTE, ((7, 1),)), Delivery(QUOTE, ((7, 2),), replayed=True)), (("b1", 2**52),)),
+    Notify((Delivery((), ((7, 1),), gap=Gap("b1/1", 3, 5, "it was dropped")),)),
+    Notify((Delivery((QUOTE,), ((7, 1),)), Delivery((QUOTE,), ((7, 2),), replayed=True)), (("b1", 2**52),)),
     Subscribe("s", CHEAP, 60.0, replay=Replay(all=True), last=3, seen=(("b1/1", 3),), made=5),
     Unknown(Position("s", 1, 2)),
     Accepted(1, 30.0, 7, 3, (("b1/1", 3),), 2, 5),
@@ -304,7 +306,9 @@ def test_events_are_sent_in_pieces_and_none_is_lost(events: list[Event], size: i
         Publish(tuple(events)),
         Announce(tuple(events)),
         Routed(X, tuple(events)),
-        Notify(tuple([Delivery(event, ((1, 2),), place % 2 == 0) for place, event in enumerate(events)]), (("b", 7),)),
+        Notify(
+            tuple([Delivery((event,), ((1, 2),), place % 2 == 0) for place, event in enumerate(events)]), (("b", 7),)
+        ),
     )
     for message in messages:
         (field,) = {"events", "deliveries"} & set(message.__struct_fields__)
@@ -331,8 +335,8 @@ def test_messages_with_events_of_any_depth_are_read(event: Event, depth: int) ->
         Publish((event,), request=3),
         Announce((event, event)),
         Routed(X, (event, event)),
-        Notify((Delivery(event, ((1, 2),), replayed=True), Delivery(None, ((1, 3),)))),
-        Answer(((1, 5),), (Delivery(event, ((1, 2),)),)),
+        Notify((Delivery((event,), ((1, 2),), replayed=True), Delivery((), ((1, 3),)))),
+        Answer(((1, 5),), (Delivery((event,), ((1, 2),)),)),
         Fetched(4, (event,), ("lost",)),
         Addressed("b1", "b2", Opened(7, (event, event))),
         PageRead(X, 7, Slice(1, (event, event), 3, Span(1, 2), "gone", (5, 6)), 3, ("b1",)),
@@ -381,3 +385,17 @@ def test_another_message_that_is_nested_too_deep_ends_the_connection() -> None:
     body = b"\x94\x21\x91" + b"\x91" * 5_000 + b"\x90" + b"\x90\x07"
     with pytest.raises(InvalidFrame):
         list(Reader().read(len(body).to_bytes(4, "big") + body))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=6), st.integers(0, 30))
+def test_notifications_are_split_at_any_place(runs: list[tuple[int, int]], most: int) -> None:
+    gap = Gap("b/1", 1, 2, "dropped")
+    deliveries = [
+        Delivery(tuple([QUOTE] * count), ((7, first), (8, first + 1)), gap=None if count else gap)
+        for count, first in runs
+    ]
+    head, rest = split(deliveries, most)
+    assert count_of(head) == min(most, count_of(deliveries))
+    assert [one for some in (*head, *rest) for one in some.each()] == [
+        one for some in deliveries for one in some.each()
+    ]

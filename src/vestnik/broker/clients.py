@@ -8,7 +8,8 @@ from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER, MICROS
-from vestnik.recovery.reader import Flight, Reader
+from vestnik.recovery.flight import Flight
+from vestnik.recovery.reader import Reader
 from vestnik.wire.messages import Answer, Delivery, Position, Subscribe, Unknown
 from vestnik.wire.pages import pages
 
@@ -53,7 +54,7 @@ class Subscription:
             for page in pages(part, lambda one: one[1].event):
                 upto = self.last if page[-1] is alive[-1] else page[-1][0]
                 deliveries = [
-                    Delivery(one.event, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
+                    Delivery(one.events, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
                 ]
                 yield Answer(((self.epoch, upto),), tuple(deliveries), logs.named, after)
                 after = upto

@@ -11,8 +11,9 @@ from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send,
 from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.times import FOREVER, MICROS
+from vestnik.recovery.flight import Flight
 from vestnik.recovery.giving import Given
-from vestnik.recovery.reader import Flight, Reader, ReaderKey
+from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
@@ -166,18 +167,17 @@ class Outlet:
         """Yield a message for each client: one copy of an event, with a number for each subscription."""
         notices: dict[NodeId, Notice] = {}
         fetched: dict[Reader, list[Event]] = {}
-        for reader, first, flights in given:
+        for reader, first, flight in given:
             if reader.ends:
-                fetched.setdefault(reader, []).extend([flight.event for flight in flights if flight.event is not None])
+                fetched.setdefault(reader, []).extend(flight.events)
                 continue
             client, name = reader.key
             notice = notices.get(client)
             if notice is None:
                 notice = notices[client] = Notice()
-            notice.add(reader.epoch, first, flights)
-            gap = flights[0].gap
-            if gap is not None:
-                yield GapTold(client, name, gap)
+            notice.add(reader.epoch, first, flight)
+            if flight.gap is not None:
+                yield GapTold(client, name, flight.gap)
         for node, notice in notices.items():
             for message in notice.messages():
                 yield Send(node, message)
@@ -200,49 +200,26 @@ class Notice:
     """
 
     def __init__(self) -> None:
-        self._runs: list[tuple[Sequence[Flight], list[tuple[int, int]]]] = []  # with the first number in each numbering
+        self._flights: list[Flight] = []
+        self._numbers: list[tuple[tuple[int, int], ...]] = []  # of the first event, in each numbering
 
-    def add(self, epoch: int, first: int, flights: Sequence[Flight]) -> None:
-        if self._runs and _are_same(self._runs[-1][0], flights):
-            self._runs[-1][1].append((epoch, first))
+    def add(self, epoch: int, first: int, flight: Flight) -> None:
+        if self._flights and self._flights[-1] is flight:
+            self._numbers[-1] += ((epoch, first),)
         else:
-            self._runs.append((flights, [(epoch, first)]))
+            self._flights.append(flight)
+            self._numbers.append(((epoch, first),))
 
     def messages(self) -> Iterator[Notify]:
         deliveries: list[Delivery] = []
         logs = NamedLogs()
-        for flights, numberings in self._runs:
-            event, origin = flights[0].event, flights[0].origin
-            if not logs.takes(event, origin):
+        for flight, numbers in zip(self._flights, self._numbers, strict=True):
+            if not logs.takes(flight.event, flight.origin):
                 yield Notify(tuple(deliveries), logs.named)
                 deliveries, logs = [], NamedLogs()
-                logs.takes(event, origin)
-            deliveries += _deliveries(flights, numberings)
+                logs.takes(flight.event, flight.origin)
+            deliveries.append(Delivery(flight.events, numbers, flight.is_replayed, flight.gap))
         yield Notify(tuple(deliveries), logs.named)
-
-
-def _deliveries(flights: Sequence[Flight], numberings: Sequence[tuple[int, int]]) -> list[Delivery]:
-    """Return what some subscriptions are given, with the numbers that it has in each numbering."""
-    if len(numberings) == 1:
-        ((epoch, first),) = numberings
-        return [
-            Delivery(flight.event, ((epoch, number),), flight.is_replayed, flight.gap)
-            for number, flight in enumerate(flights, first)
-        ]
-    return [
-        Delivery(
-            flight.event,
-            tuple([(epoch, first + place) for epoch, first in numberings]),
-            flight.is_replayed,
-            flight.gap,
-        )
-        for place, flight in enumerate(flights)
-    ]
-
-
-def _are_same(one: Sequence[Flight], other: Sequence[Flight]) -> bool:
-    """Return whether two readers are given the same event or events at once."""
-    return one is other or (len(one) == len(other) == 1 and one[0] is other[0])
 
 
 def request_of(fetch: Reader) -> int:

@@ -44,7 +44,7 @@ def _state(broker: Broker) -> Iterator[Reading]:
     core = broker.host.core
     clients = core.clients.values()
     subscriptions = [one for client in clients for one in client.subscriptions.values()]
-    in_flight = sum([len(one.reader.in_flight) for one in subscriptions])
+    in_flight = sum([one.reader.in_flight for one in subscriptions])
     yield _one("neighbours", "Brokers that it is linked with.", len(core.router.neighbours))
     yield _one("clients", "Clients that are there.", sum(client.connected for client in clients))
     yield _one("clients_full", "Clients that do not take what they are sent.", sum(one.is_full for one in clients))

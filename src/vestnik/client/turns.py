@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from vestnik.transport.ends import End
-from vestnik.wire.messages import Message, Notify
+from vestnik.wire.messages import Message, Notify, count_of, split
 
 TURN: Final = 250
 """Notifications after which it is the application's turn: less than wait for a subscription unless told otherwise."""
@@ -53,9 +53,9 @@ class Turns:
         while self._left and room > 0:
             message = self._left.popleft()
             if isinstance(message, Notify):
-                deliveries = message.deliveries
-                if len(deliveries) > room:
-                    self._left.appendleft(Notify(deliveries[room:], message.logs))
-                    message = Notify(deliveries[:room], message.logs)
-                room -= len(deliveries)
+                now, later = split(message.deliveries, room)
+                if later:
+                    self._left.appendleft(Notify(later, message.logs))
+                    message = Notify(now, message.logs)
+                room -= count_of(now)
             self._handle(end, message)

@@ -48,7 +48,7 @@ class Shedding:
     def _is_shed(self, effect: Effect) -> bool:
         if not (isinstance(effect, Send) and isinstance(effect.message, Notify) and self._sheds()):
             return False
-        self.shed.update(delivery.event.id for delivery in effect.message.deliveries if delivery.event)
+        self.shed.update(event.id for delivery in effect.message.deliveries for event in delivery.events)
         return True
 
 

@@ -143,8 +143,7 @@ class Chronicle:
             elif kind is Given:
                 for one in fact.deliveries:  # type: ignore[union-attr]  # it is Given
                     size += NUMBER * len(one.numbers)
-                    if one.event is not None:
-                        given.append(one.event)
+                    given += one.events
             elif kind in NOTICED:
                 self._notice(fact, now)
         if count:
@@ -239,7 +238,7 @@ def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
                 here.add((event.source, event.id))
                 yield _came(turn.at, fact, place, event)
     for given in [fact for fact in turn.facts if isinstance(fact, Given)]:
-        for read in [one.event for one in given.deliveries if one.event is not None and one.event.id == id]:
+        for read in [event for one in given.deliveries for event in one.events if event.id == id]:
             if (read.source, read.id) not in here:
                 here.add((read.source, read.id))
                 yield Sighting(turn.at, given.client, read, False, fate="replayed")
@@ -280,7 +279,8 @@ def _followed(seen: Sighting, turn: Turn) -> Sighting:
             case Forwarded(to, events) if any((e.source, e.id) == key for e in events):
                 onward.append(to)
             case Given(client, deliveries):
-                notified += [(client, d.numbers) for d in deliveries if d.event and (d.event.source, d.event.id) == key]
+                each = [one for delivery in deliveries for one in delivery.each()]
+                notified += [(client, d.numbers) for d in each if d.event and (d.event.source, d.event.id) == key]
             case Note(dropped, _, reason) if (dropped.source, dropped.id) == key:
                 seen = seen._replace(fate="dropped", reason=reason)
     return seen._replace(onward=tuple(onward), notified=tuple(notified))

@@ -67,7 +67,7 @@ def clients(core: BrokerCore, name: str | None = None) -> list[dict[str, Any]]:
                     "filter": str(subscription.filter),
                     "leased": subscription.leased,
                     "last": subscription.last,
-                    "kept": len(subscription.reader.in_flight),
+                    "kept": subscription.reader.in_flight,
                     "lag": lag_of(core, (n, s)),
                 }
                 for s, subscription in islice(client.subscriptions.items(), most)

@@ -141,7 +141,7 @@ class Recorder:
     # --- notifications ---
 
     def _notified(self, client: NodeId, deliveries: Sequence[Delivery], now: float) -> Iterator[AnyRecord]:
-        for delivery in deliveries:
+        for delivery in [one for some in deliveries for one in some.each()]:
             for epoch, number in delivery.numbers:
                 numbering = self._numberings.get((client, epoch))
                 if numbering is not None and number > numbering.last:
@@ -189,4 +189,4 @@ def event_records(
 
 def _keys(deliveries: Iterable[Delivery]) -> tuple[tuple[str, str], ...]:
     """Return the sources and ids of the events of notifications."""
-    return tuple([(one.event.source, one.event.id) for one in deliveries if one.event])
+    return tuple([(event.source, event.id) for one in deliveries for event in one.events])

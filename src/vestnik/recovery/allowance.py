@@ -13,18 +13,15 @@ WINDOW_SIZE: Final = 1024 * 1024
 
 
 class Allowance:
-    """At most `most` bytes in flight together, or a share for each reader.
+    """At most `most` bytes in flight together, or a share for each reader."""
 
-    `window` is how many bytes a reader may have in flight now.
-    """
-
-    __slots__ = ("_most", "_readers", "_share", "size", "window")
+    __slots__ = ("_most", "_readers", "_share", "size")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._readers = 0
         self.size = 0
-        self.window = self._share = min(WINDOW_SIZE, most)
+        self._share = min(WINDOW_SIZE, most)
 
     def join(self, size: int) -> None:
         """Count a reader, which has `size` bytes in flight."""
@@ -43,4 +40,7 @@ class Allowance:
     def change(self, by: int) -> None:
         """Note that more bytes are in flight, or fewer."""
         self.size += by
-        self.window = WINDOW_SIZE if self.size < self._most else self._share
+
+    def room(self, size: int) -> int:
+        """Return within how many more bytes an event may begin, for a reader that has `size` bytes in flight."""
+        return max(min(self._most - self.size, WINDOW_SIZE - size), self._share - size)

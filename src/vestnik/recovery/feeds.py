@@ -6,6 +6,7 @@ are wanted next.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Final, NamedTuple
@@ -16,9 +17,10 @@ from vestnik.model.reserved import others
 from vestnik.model.work import together
 from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.giving import Giving, Run
+from vestnik.recovery.flight import Flight
+from vestnik.recovery.giving import Giving
 from vestnik.recovery.limits import RecoveryLimits
-from vestnik.recovery.reader import Flight, Reader, ReaderKey
+from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reading import Reading
 from vestnik.recovery.reads import PageRequest, Requests, past_start
 from vestnik.recovery.repeats import Repeats, Twin
@@ -159,41 +161,43 @@ class Feeds:
         main, apart = self.roster.main.get(origin), self.roster.apart(origin)
         if main is None or not events:
             return  # the log is over: its broker has begun another
-        twins, start = dict[int, Twin](), 0
+        twins = dict[int, Twin]()
         if main.is_live or apart:
             twins = self.giving.repeats.add(origin, list(compress(events, wanting)))
-        for end in range(1, len(events) + 1):
-            if end == len(events) or wanting[end] is not wanting[start]:
-                if wanting[start]:
-                    run = events[start:end]
-                    of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
-                    flights = [Flight(event, size, origin) for event, size in zip(run, of_each, strict=True)]
-                    self._give_run(main, Run(flights, sum(of_each), twins), wanting[start])
-                start = end
+        start, readers = 0, wanting[0]
+        for end in (*[place for place, one in enumerate(wanting) if one is not wanting[place - 1]], len(events)):
+            if readers and end > start:
+                run = tuple(events[start:end])
+                of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
+                self._give_run(main, Flight(run, of_each, sum(of_each), origin), twins, readers)
+            start, readers = end, wanting[end] if end < len(events) else ()
         if main.is_live:
             main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
 
-    def _give_run(self, main: Feed, run: Run, wanting: Collection[Reader]) -> None:
+    def _give_run(self, main: Feed, flight: Flight, twins: Mapping[int, Twin], wanting: Collection[Reader]) -> None:
         """Give live events to readers that want all of them."""
         apart = self.roster.apart(main.origin)
         if main.is_live:
             sharing = [reader for reader in wanting if reader.key not in apart] if apart else wanting
             if sharing:
-                self._give_live(main, run, sharing)
+                self._give_live(main, flight, twins, sharing)
         for reader in wanting if apart else ():
             feed = apart.get(reader.key)
             if feed is not None and feed.is_live:
-                self._give_live(feed, run, [reader])
+                self._give_live(feed, flight, twins, [reader])
 
-    def _give_live(self, feed: Feed, run: Run, readers: Iterable[Reader]) -> None:
+    def _give_live(self, feed: Feed, flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]) -> None:
         """Give live events to readers whose feed this is. One without room goes on with a feed of its own."""
-        if _offset(run.flights[0]) < feed.cursor:
-            run = run._replace(flights=[flight for flight in run.flights if _offset(flight) >= feed.cursor])
-        for reader, place in self.giving.live(run, readers):
-            self.roster.lag(reader.key, feed.origin, _offset(run.flights[place]))
+        if flight.first < feed.cursor:
+            passed = bisect_left(flight.events, feed.cursor, key=_offset)
+            if passed == flight.count:
+                return
+            flight = flight.part(passed, flight.count)
+        for reader, offset in self.giving.live(flight, twins, readers):
+            self.roster.lag(reader.key, feed.origin, offset)
             reader.moved_at = self.giving.now
-        if run.flights and feed.reader is not None and self.roster.has(feed):
-            feed.advance(_offset(run.flights[-1]) + 1)
+        if feed.reader is not None and self.roster.has(feed):
+            feed.advance(flight.offset(-1) + 1)
 
     def frontier(self, origin: Origin, offset: int) -> None:
         for feed in self.roster.all(origin):
@@ -322,8 +326,8 @@ class Feeds:
         return key in self.readers and self.readers[key].from_past
 
 
-def _offset(flight: Flight) -> int:
-    return 0 if flight.event is None else flight.event.seq or 0
+def _offset(event: Event) -> int:
+    return event.seq or 0
 
 
 def _overlaps(wanted: Filter, offers: Iterable[Offer]) -> bool:

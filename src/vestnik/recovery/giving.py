@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.reader import Flight, Reader, ReaderKey
+from vestnik.recovery.flight import Flight, single
+from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.recovery.tail import Tail
 from vestnik.wire.messages import Gap
@@ -19,16 +20,8 @@ from vestnik.wire.origins import Origin, Placed, Slice
 STEPS: Final = 5_000
 """Notifications that are given in one turn, roughly; some milliseconds."""
 
-Given: TypeAlias = tuple[Reader, int, Sequence[Flight]]
+Given: TypeAlias = tuple[Reader, int, Flight]
 """A reader, the number of the first that it is given, and all that it is given."""
-
-
-class Run(NamedTuple):
-    """Live events of one log, in order, of `size` bytes together; and the twins of those that have one, by offset."""
-
-    flights: Sequence[Flight]
-    size: int
-    twins: Mapping[int, Twin]
 
 
 class Giving:
@@ -83,55 +76,53 @@ class Giving:
         if self.given:
             self.given = [one for one in self.given if one[0] is not reader]
 
-    def live(self, run: Run, readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
-        """Give live events to readers that want all of them.
+    def live(self, flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
+        """Give live events to readers that want all of them; `twins` has the twins of those that have one, by offset.
 
-        Return the readers that have no room, each with the place of the first event for which it has none.
+        Return the readers that have no room, each with the offset of the first event for which it has none.
         """
-        flights, twins = run.flights, run.twins
-        seldom = [flight for flight in flights if flight.event is not None and flight.event.seldom is not None]
-        is_plain = not twins and not any(self._has_expired(flight) for flight in seldom)
+        is_plain = not twins and not any(self._has_expired(event) for event in flight.events if event.seldom)
         without_room: list[tuple[Reader, int]] = []
         for reader in readers:
             if is_plain and not reader.is_young and reader.remembered is None:
-                first = reader.number + 1
-                count = reader.give_run(flights, run.size)
-                self._given(reader, first, flights, count)
+                count = self._give(reader, flight)
             else:
-                count = self._give_each(reader, flights, twins)
-            if count < len(flights):
-                without_room.append((reader, count))
+                count = self._give_each(reader, flight, twins)
+            if count < flight.count:
+                without_room.append((reader, flight.offset(count)))
         return without_room
 
-    def _has_expired(self, flight: Flight) -> bool:
-        event = flight.event
-        if event is None or event.seldom is None or event.expires is None:
-            return False
-        return event.expires <= self.now * MICROS
+    def _has_expired(self, event: Event) -> bool:
+        return event.seldom is not None and event.expires is not None and event.expires <= self.now * MICROS
 
-    def _give_each(self, reader: Reader, flights: Sequence[Flight], twins: Mapping[int, Twin]) -> int:
+    def _give_each(self, reader: Reader, flight: Flight, twins: Mapping[int, Twin]) -> int:
         """Give the events that a reader has not got from another log; return the place at which there was no room."""
-        for place, flight in enumerate(flights):
-            event = flight.event
-            twin = None if event is None else twins.get(event.seq or 0)
-            if event is None or self._has_expired(flight) or self._has(reader, event, twin):
+        for place, event in enumerate(flight.events):
+            twin = twins.get(event.seq or 0)
+            if self._has_expired(event) or self._has(reader, event, twin):
                 continue
             if reader.room <= 0:
                 return place
             if twin is not None or reader.is_young:
                 reader.remember((event.source, event.id), self.repeats)
-            self._give(reader, flight)
-        return len(flights)
+            self._give(reader, flight.part(place, place + 1))
+        return flight.count
 
-    def _given(self, reader: Reader, first: int, flights: Sequence[Flight], count: int) -> None:
-        """Note that a reader is given the first `count` of some events."""
-        if count:
-            self.given.append((reader, first, flights if count == len(flights) else flights[:count]))
-            self.left -= count
+    def _give(self, reader: Reader, flight: Flight) -> int:
+        """Give a reader as much as it has room for; return how many events."""
+        first = reader.number + 1
+        part = reader.give(flight)
+        if part is None:
+            return 0
+        self.given.append((reader, first, part))
+        self.left -= part.count
+        return part.count
 
-    def _give(self, reader: Reader, flight: Flight) -> None:
-        self.given.append((reader, reader.give(flight), (flight,)))
-        self.left -= 1
+    def _force(self, reader: Reader, flight: Flight) -> None:
+        """Give a reader something, also without room."""
+        self.given.append((reader, reader.number + 1, flight))
+        reader.force(flight)
+        self.left -= flight.count
 
     def give_page(
         self, feed: Feed, reader: Reader, page: Slice, *, is_exact: bool = False, is_copy: bool = False
@@ -141,13 +132,13 @@ class Giving:
         If the page `is_exact`, the reader wants all of it. A copy is of the log of a history.
         """
         size = page.average_size
-        if is_exact and not is_copy and self._is_new(feed, reader, page.events):
-            flights = [Flight(event, size, feed.origin) for event in page.events]
-            first, count = reader.number + 1, reader.give_run(flights, size * len(flights))
-            self._given(reader, first, flights, count)
-            if count < len(flights):
-                feed.advance(page.events[count].seq or 0)
-            return count == len(flights)
+        if page.events and is_exact and not is_copy and self._is_new(feed, reader, page.events):
+            many = len(page.events)
+            flight = Flight(page.events, [size] * many, size * many, feed.origin)
+            count = self._give(reader, flight)
+            if count < many:
+                feed.advance(flight.offset(count))
+            return count == many
         for placed in page.placed():
             if not self.give_read(feed, reader, placed, size, is_wanted=is_exact, is_copy=is_copy):
                 feed.advance(placed.offset)
@@ -192,8 +183,7 @@ class Giving:
         force: bool = False,
     ) -> bool:
         """Give an event of a page to a reader, once and unless it has expired; return False if it has no room."""
-        flight = Flight(event, size, origin, is_replayed)
-        if self._has_expired(flight):
+        if self._has_expired(event):
             return True
         pair = event.source, event.id
         first = self.repeats.first(pair)
@@ -207,7 +197,7 @@ class Giving:
             return True
         if first is None or twin is not None or reader.is_young or first.serial <= reader.began:
             reader.remember(pair, self.repeats)  # its cursor will not tell that it has this event
-        self._give(reader, flight)
+        self._force(reader, single(event, size, origin, is_replayed=is_replayed))
         return True
 
     def _has(self, reader: Reader, event: Event, twin: Twin | None) -> bool:
@@ -227,11 +217,11 @@ class Giving:
         """Tell a reader of a gap; return False if it has no room."""
         if reader.room <= 0 and not force:
             return False
-        self.given.append((reader, reader.number + 1, (reader.tell(gap),)))
+        self.given.append((reader, reader.number + 1, reader.tell(gap)))
         return True
 
     def announce(self, reader: Reader, event: Event, size: int, *, is_past: bool) -> None:
         """Give a reader an event of a broker, which is in no log but those of histories, once."""
         if reader.announced.get(event.id) is None:
             reader.announced.put(event.id, True)
-            self._give(reader, Flight(event, size, None, is_past))
+            self._force(reader, single(event, size, None, is_replayed=is_past))

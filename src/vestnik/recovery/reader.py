@@ -7,9 +7,8 @@ between broker and client, never what can be had: what does not fit stays in the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
@@ -17,6 +16,7 @@ from vestnik.model.filters import Filter
 from vestnik.model.streams import Recent
 from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.fingerprints import Fingerprints
+from vestnik.recovery.flight import Flight, gap_in_flight
 from vestnik.recovery.limits import IN_FLIGHT
 from vestnik.recovery.repeats import Repeats, Twin, Until
 from vestnik.wire.messages import Gap, NodeId
@@ -29,19 +29,6 @@ ANNOUNCED: Final = 10_000
 
 ReaderKey: TypeAlias = tuple[NodeId, str]
 """The client and the name of a subscription."""
-
-
-class Flight(NamedTuple):
-    """An event of a log with its size in bytes, or a gap, in flight. Readers that are given it at once share it.
-
-    Events of brokers are of no log.
-    """
-
-    event: Event | None
-    size: int
-    origin: Origin | None
-    is_replayed: bool = False
-    gap: Gap | None = None
 
 
 class Reader:
@@ -80,7 +67,7 @@ class Reader:
         self.epoch = 0
         self.number = 0
         self.taken = 0
-        self.in_flight: deque[Flight] = deque()  # the last of them has the last number
+        self.in_flight = 0  # how many were given and not taken
         self.known_from = ENDLESS  # offset of the own log from which on the router knows this filter
         self.is_young = False  # it has not come to the present in all logs since it started
         self.began = 0  # the serial number of the last event before that, or before it changed its filter
@@ -92,6 +79,7 @@ class Reader:
         self.announced: Recent[str, bool] = Recent(ANNOUNCED)  # ids of events of brokers
         self._allowance = Allowance(IN_FLIGHT)
         self._size = 0
+        self._flights: deque[Flight] = deque()  # what is in flight; the last of them ends with the last number
 
     def join(self, allowance: Allowance) -> None:
         """Share what may be in flight with the other readers of a broker."""
@@ -118,9 +106,9 @@ class Reader:
     @property
     def room(self) -> int:
         """How many notifications can be given now."""
-        if not self.takes or self._size >= self._allowance.window:
+        if not self.takes or self._allowance.room(self._size) <= 0:
             return 0
-        return self.window - len(self.in_flight)
+        return self.window - self.in_flight
 
     def come_to_present(self, repeats: Repeats) -> None:
         """Note that the reader has come to the present in all logs, after the last event that came."""
@@ -157,52 +145,61 @@ class Reader:
         self.forgets = repeats.until()
         self.remembered.add(pair)
 
-    def give(self, flight: Flight) -> int:
-        """Let something be in flight; return its number."""
-        self.in_flight.append(flight)
+    def give(self, flight: Flight) -> Flight | None:
+        """Let as much be in flight as there is room for; return that, or None. Its last number is `number`."""
+        count, room = flight.count, self._allowance.room(self._size)
+        if count > self.window - self.in_flight or flight.size >= room or not self.takes:
+            count = min(self.room, flight.fitting(room))
+            if count <= 0:
+                return None
+            flight = flight.part(0, count)
+        self.force(flight)
+        return flight
+
+    def force(self, flight: Flight) -> None:
+        """Let something be in flight, also without room."""
+        count = flight.count
+        self._flights.append(flight)
+        self.in_flight += count
+        self.number += count
         self._size += flight.size
         self._allowance.change(flight.size)
-        self.number = number = self.number + 1
-        return number
-
-    def give_run(self, flights: Sequence[Flight], size: int) -> int:
-        """Let as much be in flight as there is room for; return how much. The `size` is that of all together."""
-        room = self.room
-        if room < len(flights) or self._size + size >= self._allowance.window:
-            for count, flight in enumerate(flights):
-                if self.room <= 0:
-                    return count
-                self.give(flight)
-            return len(flights)
-        self.in_flight.extend(flights)
-        self._size += size
-        self._allowance.change(size)
-        self.number += len(flights)
-        return len(flights)
 
     def tell(self, gap: Gap) -> Flight:
         """Let a gap be in flight."""
         if gap.log:
             self._gaps.append(gap)
-        flight = Flight(None, 0, None, gap=gap)
-        self.give(flight)
+        flight = gap_in_flight(gap)
+        self.force(flight)
         return flight
 
     @property
     def first_in_flight(self) -> int:
         """The number of the first that is in flight."""
-        return self.number - len(self.in_flight) + 1
+        return self.number - self.in_flight + 1
 
     def take(self, number: int) -> None:
         """Note that the client has taken everything up to a number."""
         self.taken = max(self.taken, min(number, self.number))
-        in_flight, size = self.in_flight, self._size
-        for _ in range(min(len(in_flight), number + 1 - self.first_in_flight)):
-            size -= in_flight.popleft().size
+        left = min(self.in_flight, number + 1 - self.first_in_flight)
+        if left <= 0:
+            return
+        self.in_flight -= left
+        flights, size = self._flights, self._size
+        while left > 0:
+            flight = flights.popleft()
+            taken = flight if flight.count <= left else flight.part(0, left)
+            if taken is not flight:
+                flights.appendleft(flight.part(left, flight.count))
+            left -= taken.count
+            size -= taken.size
         self._allowance.change(size - self._size)
         self._size = size
 
     def after(self, number: int) -> Iterator[tuple[int, Flight]]:
-        """Yield what is in flight after a number."""
-        first = max(number + 1, self.first_in_flight)
-        return enumerate(islice(self.in_flight, first - self.first_in_flight, None), first)
+        """Yield what is in flight after a number, one by one."""
+        at = self.first_in_flight
+        for flight in self._flights:
+            for place in range(max(0, number + 1 - at), flight.count):
+                yield at + place, flight.part(place, place + 1)
+            at += flight.count

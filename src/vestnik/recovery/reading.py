@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.giving import Giving, Run
-from vestnik.recovery.reader import Flight, Reader, ReaderKey
+from vestnik.recovery.flight import single
+from vestnik.recovery.giving import Giving
+from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.reads import (
     PAGE,
     PageRequest,
@@ -183,9 +184,8 @@ class Reading:
             if feed.is_past(offset):
                 keys = [key for key in keys if accepted >= roster.readers[key].made]
             if keys:
-                flight = Flight(event, len(pack(event)), origin)
-                run = Run([flight], flight.size, self._giving.repeats.add(origin, [event]))
-                for reader, _ in self._giving.live(run, [roster.readers[key] for key in keys]):
+                flight, twins = single(event, len(pack(event)), origin), self._giving.repeats.add(origin, [event])
+                for reader, _ in self._giving.live(flight, twins, [roster.readers[key] for key in keys]):
                     roster.lag(reader.key, origin, offset)
             feed.advance(offset + 1)
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Final, TypeAlias
 
@@ -48,10 +48,34 @@ class Inbox:
         self._missing.update(known.name for known in followed)
         return self.ask(followed, now)
 
-    def take(self, delivery: Delivery, logs: Logs, now: float) -> list[Act]:
-        """Hand over what is in turn; keep what is early, and ask for what is missing before it."""
+    def take(self, delivery: Delivery, logs: Logs, now: float) -> Iterator[Act]:
+        """Hand over what is in turn; keep what is early, and ask for what is missing before it.
+
+        The application may act after each notification.
+        """
         event = delivery.event
         log = None if event is None or event.seq is None else logs.get(event.broker)
+        if len(delivery.numbers) > 1 or event is None:
+            for one in delivery.each():
+                yield from self._take(one, log, now)
+            return
+        ((epoch, number),) = delivery.numbers
+        for place, event in enumerate(delivery.events):
+            known = self.by_epoch.get(epoch)
+            if (
+                known is not None
+                and known.epoch == epoch
+                and not known.early
+                and known.takes(number + place, event, log, replayed=delivery.replayed, hold=bool(self._missing))
+            ):
+                known.heard_at = now
+                yield Hand(event, ((known.name, known.given),), delivery.replayed)
+            else:
+                yield from self._take(delivery.part(place, place + 1), log, now)
+
+    def _take(self, delivery: Delivery, log: str | None, now: float) -> list[Act]:
+        """Take a single notification."""
+        event = delivery.event
         acts: list[Act] = []
         in_turn: list[tuple[str, int]] = []
         early: list[Subscription] = []
@@ -62,7 +86,8 @@ class Inbox:
             if epoch != known.epoch:
                 acts += self.follow(epoch, now)
             known.heard_at = now
-            if known.takes(number, delivery, log, hold=bool(self._missing)):
+            hold = bool(self._missing)
+            if event is not None and known.takes(number, event, log, replayed=delivery.replayed, hold=hold):
                 in_turn.append((known.name, known.given))
             elif number > known.last:
                 known.keep_early(number, delivery, log, next(self._arrivals))
@@ -162,7 +187,8 @@ class Inbox:
         """
         last, kept = answer.last, answer.kept
         acts = [act for epoch, _ in last for act in self.follow(epoch, now)]
-        for arrival, delivery in enumerate(kept, start=-len(kept)):
+        each = [one for delivery in kept for one in delivery.each()]
+        for arrival, delivery in enumerate(each, start=-len(each)):
             event = delivery.event
             log = None if event is None or event.seq is None else logs.get(event.broker)
             for epoch, number in delivery.numbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.session.acts import Act, Hand, Lost, Missing, Passed
 from vestnik.session.checking import Checking
@@ -138,14 +139,13 @@ class Subscription:
         found = self.early.get(self.last + 1)
         return None if found is None or (hold and found.is_effect) else found
 
-    def takes(self, number: int, delivery: Delivery, log: str | None, *, hold: bool) -> bool:
+    def takes(self, number: int, event: Event, log: str | None, *, replayed: bool, hold: bool) -> bool:
         """Hand over an ordinary event if it is in turn; with `hold`, no effect is. Else it is to be kept as early."""
-        event = delivery.event
-        if number != self.last + 1 or event is None or (hold and event.causes):
+        if number != self.last + 1 or (hold and event.causes):
             return False
         if log is not None:
             offset, offsets = event.seq or 0, self.offsets
-            if offset < offsets.get(log, 0) or (delivery.replayed and self.cursors.is_picking):
+            if offset < offsets.get(log, 0) or (replayed and self.cursors.is_picking):
                 return False
             if not self._handed.takes(event):
                 return False

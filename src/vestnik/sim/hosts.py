@@ -151,7 +151,7 @@ def events_in(message: Message) -> list[Event]:
         case Routed(_, events) | Publish(events) | Announce(events):
             return list(events)
         case Notify(deliveries) | Answer(kept=deliveries):
-            return [delivery.event for delivery in deliveries if delivery.event is not None]
+            return [event for delivery in deliveries for event in delivery.events]
         case PageRead(page=page):
             return list(page.events)
     return []

@@ -35,12 +35,14 @@ from vestnik.wire.messages import (
     Review,
     Subscribe,
     Welcome,
+    count_of,
+    split,
 )
 from vestnik.wire.opening import opened
 from vestnik.wire.origins import Routed
 from vestnik.wire.packing import UNREADABLE, decode_plain, split_all, unpack
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the protocol. Whoever speaks another is told so and not understood."""
 PIECE: Final = 64 * 1024
 """Bytes of a message that is nothing but events, or some more: it is handled as a whole, and nothing else meanwhile."""
@@ -102,8 +104,8 @@ def frame(message: Message) -> bytes:
         raise InvalidFrame(f"{type(message).__name__} cannot be sent: {error}") from error
     if len(body) > 2 * PIECE:
         match message:
-            case Notify(items, logs) if len(items) > 1:
-                return _in_pieces(partial(_notify, logs), items, -(-len(body) // PIECE))
+            case Notify(deliveries, logs) if (count := count_of(deliveries)) > 1:
+                return b"".join(_notifications(deliveries, logs, max(1, count * PIECE // len(body))))
             case Announce(items) | Publish(items, refused=(), request=0) if len(items) > 1:
                 return _in_pieces(type(message), items, -(-len(body) // PIECE))
             case Routed(origin, events) if len(events) > 1:
@@ -126,8 +128,13 @@ def _in_pieces(kind: Callable[[tuple[Any, ...]], Message], items: tuple[Any, ...
     return b"".join([frame(kind(items[start : start + size])) for start in range(0, len(items), size)])
 
 
-def _notify(logs: tuple[tuple[NodeId, int], ...], deliveries: tuple[Delivery, ...]) -> Notify:
-    return Notify(deliveries, logs)
+def _notifications(
+    deliveries: tuple[Delivery, ...], logs: tuple[tuple[NodeId, int], ...], size: int
+) -> Iterator[bytes]:
+    """Yield messages of `size` notifications each."""
+    while deliveries:
+        some, deliveries = split(deliveries, size)
+        yield frame(Notify(some, logs))
 
 
 def _in_parts(kind: type[Message], add: tuple[Any, ...], remove: tuple[Any, ...]) -> bytes:

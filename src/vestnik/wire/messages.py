@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -353,15 +354,56 @@ class Gap(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Delivery(Struct, frozen=True, array_like=True, gc=False):
-    """An event, with the numberings of the subscriptions that wanted it and its number in each; or a gap instead.
+    """Consecutive notifications: events of one broker, or of none, in order; or one gap instead.
 
-    Numbers start at 1 and have no gaps.
+    `numbers` has the numberings of the subscriptions that are given them, and the number of the first in each. Numbers
+    start at 1 and have no gaps.
     """
 
-    event: Event | None
+    events: tuple[Event, ...]
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
     gap: Gap | None = None
+
+    @property
+    def count(self) -> int:
+        """How many notifications these are."""
+        return len(self.events) or 1
+
+    @property
+    def event(self) -> Event | None:
+        """The first event; None for a gap."""
+        return self.events[0] if self.events else None
+
+    def part(self, start: int, end: int) -> Delivery:
+        """Return the notifications from one place to another."""
+        numbers = tuple([(epoch, first + start) for epoch, first in self.numbers])
+        return Delivery(self.events[start:end], numbers, self.replayed, self.gap)
+
+    def each(self) -> Iterator[Delivery]:
+        """Yield the notifications one by one."""
+        if self.count == 1:
+            yield self
+        else:
+            yield from [self.part(place, place + 1) for place in range(self.count)]
+
+
+def split(deliveries: Sequence[Delivery], most: int) -> tuple[tuple[Delivery, ...], tuple[Delivery, ...]]:
+    """Return the first `most` notifications, and the others."""
+    room = most
+    for place, one in enumerate(deliveries):
+        if one.count > room:
+            head, rest = tuple(deliveries[:place]), tuple(deliveries[place + 1 :])
+            if not room:
+                return head, (one, *rest)
+            return (*head, one.part(0, room)), (one.part(room, one.count), *rest)
+        room -= one.count
+    return tuple(deliveries), ()
+
+
+def count_of(deliveries: Iterable[Delivery]) -> int:
+    """Return how many notifications there are."""
+    return sum([one.count for one in deliveries])
 
 
 class Notify(Message, frozen=True, tag=64):

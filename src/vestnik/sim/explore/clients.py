@@ -165,7 +165,7 @@ class _Heard:
         match message:
             case Notify(deliveries, logs) | Answer(kept=deliveries, logs=logs):
                 of = {broker: str(Origin(broker, log)) for broker, log in logs}
-                for one in deliveries:
+                for one in [single for some in deliveries for single in some.each()]:
                     if one.gap is not None:
                         self._gaps[gap_text(one.gap)] = one.gap
                     elif one.event is not None:

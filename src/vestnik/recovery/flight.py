@@ -1,0 +1,66 @@
+"""What is in flight to readers: events that they are given together, or a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from msgspec import Struct
+
+from vestnik.model.events import Event
+from vestnik.wire.messages import Gap
+from vestnik.wire.origins import Origin
+
+
+class Flight(Struct, frozen=True, eq=False, gc=False):
+    """Events of one log in order, with the bytes of each and of all; or one gap. Readers that are given it share it.
+
+    Events of brokers are of no log. All events are of one broker.
+    """
+
+    events: tuple[Event, ...]
+    sizes: Sequence[int]
+    size: int
+    origin: Origin | None
+    is_replayed: bool = False
+    gap: Gap | None = None
+
+    @property
+    def count(self) -> int:
+        """How many numbers a reader gives to it."""
+        return len(self.events) or 1
+
+    @property
+    def event(self) -> Event | None:
+        """The first event; None for a gap."""
+        return self.events[0] if self.events else None
+
+    @property
+    def first(self) -> int:
+        """The offset of the first event."""
+        return self.offset(0)
+
+    def offset(self, place: int) -> int:
+        """Return the offset of an event."""
+        return self.events[place].seq or 0
+
+    def part(self, start: int, end: int) -> Flight:
+        """Return the events from one place to another."""
+        if start == 0 and end >= self.count:
+            return self
+        sizes = self.sizes[start:end]
+        return Flight(self.events[start:end], sizes, sum(sizes), self.origin, self.is_replayed)
+
+    def fitting(self, room: int) -> int:
+        """Return how many events begin within so many bytes."""
+        return sum([before < room for before in accumulate(self.sizes[:-1], initial=0)])
+
+
+def single(event: Event, size: int, origin: Origin | None, *, is_replayed: bool = False) -> Flight:
+    """Return one event in flight."""
+    return Flight((event,), (size,), size, origin, is_replayed)
+
+
+def gap_in_flight(gap: Gap) -> Flight:
+    """Return a gap in flight."""
+    return Flight((), (0,), 0, None, gap=gap)
