@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from broker.worlds import ACME, CHEAP, World, ids, quote
 from vestnik.broker.effects import LinkDown, LinkUp
 from vestnik.model.events import Event
 from vestnik.recovery.limits import RecoveryLimits
-from vestnik.recovery.repeats import Repeats
+from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.wire.messages import Position, Subscribe, Took
 from vestnik.wire.origins import Origin
 from vestnik.wire.replays import Replay
@@ -149,3 +152,38 @@ def test_it_is_remembered_from_when_it_was_given() -> None:
     (read,) = [one for one in world.broker.recovery.feeds.requests._open.values() if one.origin == X]
     assert read.sent is not None
     assert ids(world.tell("u", x.page_of(read.sent))) == []
+
+
+class OneByOne:
+    """The slow twin: all that came, in order, without bounds."""
+
+    def __init__(self) -> None:
+        self.came: dict[str, Twin] = {}
+
+    def add(self, origin: Origin, events: list[Event]) -> dict[int, Twin]:
+        twins: dict[int, Twin] = {}
+        for one in events:
+            known = self.came.setdefault(one.id, Twin(origin, one.seq or 0, len(self.came) + 1))
+            if known.origin != origin:
+                twins[one.seq or 0] = known
+        return twins
+
+
+BATCHES = st.lists(st.tuples(st.sampled_from([X, X, X, Y]), st.sets(st.integers(1, 40), max_size=6)), max_size=12)
+
+
+@given(BATCHES, st.sets(st.integers(1, 45), min_size=1, max_size=5), st.integers(0, 20))
+def test_batches_of_one_log_are_remembered_like_single_events(
+    batches: list[tuple[Origin, set[int]]], asked: set[int], after: int
+) -> None:
+    known, twin = Repeats(), OneByOne()
+    for origin, numbers in batches:
+        batch = [event(str(number), number) for number in sorted(numbers)]
+        assert known.add(origin, batch) == twin.add(origin, batch)
+    assert known.serial == len(twin.came)
+    wanted = [event(str(number), number) for number in sorted(asked)]
+    expected = [twin.came.get(one.id) for one in wanted]
+    for origin in (X, Y):
+        are_first = all(one is not None and one.origin == origin and one.serial > after for one in expected)
+        assert known.are_first(origin, wanted, after) == are_first
+    assert [known.first(("s", one.id)) for one in wanted] == expected

@@ -8,7 +8,8 @@ it was given of the past, and events that have a twin.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vestnik.model.envelope import Pair
@@ -33,32 +34,57 @@ class Until(NamedTuple):
 
 
 class Lately:
-    """Events that came one after another, by the hash of source and id: 64 bits, with a key of this process."""
+    """Events that came one after another, by the hash of source and id: 64 bits, with a key of this process.
 
-    __slots__ = ("first", "offsets", "origins", "places")
+    A table of the hashes is made when one is looked for: as long as all events are of one log, nobody looks.
+    """
+
+    __slots__ = ("_indexed", "_places", "first", "hashes", "offsets", "origins")
 
     def __init__(self, first: int) -> None:
         self.first = first  # the serial number of the first event
-        self.places: dict[int, int] = {}
-        self.origins: list[Origin] = []
+        self.hashes = array("q")
         self.offsets = array("q")
+        self.origins: list[Origin] = []
+        self._places: dict[int, int] = {}
+        self._indexed = 0
 
-    def add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
-        """Add events up to the first that is here; return how many."""
-        places, count = self.places, len(self.places)
-        for event in events:
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def places(self) -> dict[int, int]:
+        """Where each hash stands."""
+        if self._indexed < len(self.hashes):
+            new = self.hashes[self._indexed :] if self._indexed else self.hashes
+            self._places.update(zip(new, range(self._indexed, len(self.hashes)), strict=True))
+            self._indexed = len(self.hashes)
+        return self._places
+
+    def extend(self, origin: Origin, events: Sequence[Event]) -> None:
+        """Add events that are not here."""
+        self.hashes.extend([hash((event.source, event.id)) for event in events])
+        self.offsets.extend([event.seq or 0 for event in events])
+        self.origins += [origin] * len(events)
+
+    def fresh(self, events: Sequence[Event]) -> int:
+        """Return how many of the first events are not here, and differ from each other."""
+        places, seen = self.places, set[int]()
+        for count, event in enumerate(events):
             key = hash((event.source, event.id))
-            if key in places:
-                break
-            places[key] = len(places)
-        fresh = len(places) - count
-        self.origins += [origin] * fresh
-        self.offsets.extend([event.seq or 0 for event in events[:fresh]])
-        return fresh
+            if key in places or key in seen:
+                return count
+            seen.add(key)
+        return len(events)
 
     def get(self, key: int) -> Twin | None:
         place = self.places.get(key)
         return None if place is None else Twin(self.origins[place], self.offsets[place], self.first + place)
+
+    def place_of(self, offsets: Sequence[int]) -> int | None:
+        """Return where the events at some offsets stand one after another; None if they do not. All are of one log."""
+        place = bisect_left(self.offsets, offsets[0])
+        return place if self.offsets[place : place + len(offsets)] == array("q", offsets) else None
 
 
 class Repeats:
@@ -76,10 +102,14 @@ class Repeats:
         self._began = 0.0  # when the younger events began
         self._young = Lately(1)
         self._old = Lately(1)
+        self._only: Origin | None = None  # the log of all events, if it is one
 
     def add(self, origin: Origin, events: Sequence[Event]) -> dict[int, Twin]:
         """Remember events of an origin; return the twins of those that came before of others, by their offsets."""
         twins: dict[int, Twin] = {}
+        if events and self._is_alone(origin) and (events[0].seq or 0) > self._latest:
+            self._add_new(origin, events)
+            return twins
         at = 0
         while at < len(events):
             known = self._get(hash((events[at].source, events[at].id)))
@@ -91,16 +121,39 @@ class Repeats:
                 at += self._add_fresh(origin, events[at:] if at else events)
         return twins
 
+    def _is_alone(self, origin: Origin) -> bool:
+        """Return whether no events of another log are remembered."""
+        return self._only == origin or not (self._young or self._old)
+
+    @property
+    def _latest(self) -> int:
+        """The offset of the event that came last."""
+        return (self._young.offsets or self._old.offsets or (-1,))[-1]
+
+    def _add_new(self, origin: Origin, events: Sequence[Event]) -> None:
+        """Remember events of the only log that is remembered, which follow those that are."""
+        while events:
+            self._make_room()
+            self._only = origin
+            room = self.window - len(self._young)
+            some, events = (events, ()) if len(events) <= room else (events[:room], events[room:])
+            self._young.extend(origin, some)
+            self.serial += len(some)
+
     def _add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
         """Remember the first of these events, and those after it that did not come lately either; return how many."""
-        if len(self._young.places) >= self.window or self._now - self._began >= self._age:
-            self._forget()
-        room, old = self.window - len(self._young.places), self._old.places
-        known = (place for place, event in enumerate(events) if hash((event.source, event.id)) in old)
-        most = min(room, next(known, room)) if old else room
-        fresh = self._young.add_fresh(origin, events[:most])
+        self._make_room()
+        self._only = origin if self._is_alone(origin) else None
+        room, old = self.window - len(self._young), self._old
+        some = events[:room]
+        fresh = min(self._young.fresh(some), old.fresh(some) if old else room)
+        self._young.extend(origin, some[:fresh])
         self.serial += fresh
         return fresh
+
+    def _make_room(self) -> None:
+        if len(self._young) >= self.window or self._now - self._began >= self._age:
+            self._forget()
 
     def _forget(self) -> None:
         """Let the younger events be the older ones, unless they are too old for that."""
@@ -108,6 +161,8 @@ class Repeats:
         self._old = Lately(self.serial + 1) if is_old else self._young
         self._young = Lately(self.serial + 1)
         self._began = self._now
+        logs = set(self._old.origins)
+        self._only = logs.pop() if len(logs) == 1 else None
 
     def tell(self, now: float) -> None:
         """Note what time it is."""
@@ -132,8 +187,14 @@ class Repeats:
         """Return an event as it came first, if it came lately."""
         return self._get(hash(pair))
 
-    def are_first(self, origin: Origin, events: Iterable[Event], after: int) -> bool:
+    def are_first(self, origin: Origin, events: Sequence[Event], after: int) -> bool:
         """Return whether events came lately of this origin first, and later than a serial number."""
+        if self._is_alone(origin):
+            offsets = [event.seq or 0 for event in events]
+            for lately in (self._young, self._old):
+                place = lately.place_of(offsets)
+                if place is not None:
+                    return lately.first + place > after
         for event in events:
             key = hash((event.source, event.id))
             lately = self._young if key in self._young.places else self._old
