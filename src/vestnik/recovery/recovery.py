@@ -169,8 +169,8 @@ class Recovery:
 
         They were accepted at a time, and have their offsets.
         """
-        self.tail.extend([event.seq or 0 for event in events], time, packed, events, wanting)
-        self.feeds.live(self._own, events, wanting, [len(one) for one in packed])
+        sizes = self.tail.extend([event.seq or 0 for event in events], time, packed, events, wanting)
+        self.feeds.live(self._own, events, wanting, sizes)
         return [*(self._offered() if self._withdrawn else ()), *self.moved()]
 
     def pass_over(self, offset: int) -> list[Act]:

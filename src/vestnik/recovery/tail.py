@@ -96,23 +96,28 @@ class Tail(LogView):
         packed: Sequence[bytes],
         events: Sequence[Event],
         wanting: Iterable[Collection[Reader]],
-    ) -> None:
-        """Note that events that were accepted at a time are stored and routed, and which readers want each."""
-        if not offsets:
-            return
+    ) -> list[int]:
+        """Note that events that were accepted at a time are stored and routed, and which readers want each.
+
+        Return the bytes of each.
+        """
+        sizes = list(map(len, packed))
+        if not sizes:
+            return sizes
         assert offsets[0] >= self.routed, f"offset {offsets[0]} was routed before"
         self._dropped_until = min(self._dropped_until, time)
         self._offsets += offsets
         self._times += [time] * len(offsets)
         self._packed += packed
         self._wanting += wanting
-        sizes = [len(one) for one in packed]
-        self._events += [event if size <= SMALL else None for event, size in zip(events, sizes, strict=True)]
+        are_small = max(sizes) <= SMALL
+        self._events += events if are_small else map(_if_small, events, sizes)
         if len(self._events) > 2 * UNPACKED:
             del self._events[:-UNPACKED]
         self._size += sum(sizes) + OVERHEAD * len(sizes)
         self.routed = offsets[-1] + 1
         self._drop()
+        return sizes
 
     def pass_over(self, offset: int) -> None:
         """Note that nothing will be routed at the offsets below `offset` that were not routed yet."""
@@ -197,3 +202,7 @@ class Tail(LogView):
 
     def _place(self, offset: int) -> int:
         return bisect_left(self._offsets, offset, lo=self._head)
+
+
+def _if_small(event: Event, size: int) -> Event | None:
+    return event if size <= SMALL else None
