@@ -14,8 +14,8 @@ from vestnik.server.credit import FEWEST, Credit
 from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.origins import Routed
 
-FLUSH_EVERY: Final = 0.002
-"""Seconds for which what is sent is collected while events are routed: a client wakes up less often."""
+FLUSH_EVERY: Final = 0.01
+"""Seconds for which what is sent is collected while events are routed, unless it is much: clients wake less often."""
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
 LOOK_EVERY: Final = 0.02

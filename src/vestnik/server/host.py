@@ -86,6 +86,9 @@ from vestnik.wire.origins import (
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that wait for a neighbour before its link is ended. When it is there again it asks for what it missed."""
 
+MUCH_UNSENT: Final = 32 * 1024
+"""Bytes for one connection that do not wait for the next flush."""
+
 NEIGHBOUR: Final = Bounds(filters=None)
 """The bounds for neighbours, which are trusted."""
 
@@ -230,6 +233,9 @@ class BrokerHost:
     def _send(self, to: NodeId, end: End, message: Message) -> None:
         end.send(message)
         self._touched[end] = None
+        if end.unsent > MUCH_UNSENT:
+            self._flush_trace()
+            end.flush()
         if type(message) in ANSWERS:
             self._notices.answered(to, message)
 
@@ -269,14 +275,18 @@ class BrokerHost:
         """Let out what was sent; while messages are received, that waits for what the others cause."""
         if self._is_receiving:
             return
-        if self._trace is not None:
-            self._trace.flush()
+        self._flush_trace()
         touched, self._touched = self._touched, {}
         for end in touched:
             end.flush()
             if end in self._congested and end.waiting > MOST_WAITING:
                 reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
                 self._refuse(end, "slow", reason)
+
+    def _flush_trace(self) -> None:
+        """Write what the trace has: whoever receives something finds it there."""
+        if self._trace is not None:
+            self._trace.flush()
 
     def admit_by(self, access: Access) -> None:
         """Let others in from now on. Who may do other things than before is sent away, and its sessions end."""

@@ -29,6 +29,11 @@ class End(ABC):
         """Bytes that were sent and not taken by the other end."""
         return 0
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that go out with the next `flush`."""
+        return 0
+
     @abstractmethod
     def send(self, message: Message) -> None: ...
 
