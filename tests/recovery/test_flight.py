@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from vestnik import Event, Filter
 from vestnik.recovery.allowance import Allowance
-from vestnik.recovery.flight import Flight
+from vestnik.recovery.flight import together
 from vestnik.recovery.reader import Reader
 from vestnik.wire.messages import Gap
 from vestnik.wire.origins import Origin
@@ -48,7 +48,7 @@ def test_a_reader_takes_of_a_run_what_it_takes_of_single_events(steps: list[obje
     for step in steps:
         if isinstance(step, list):
             events = tuple([Event("q", {"n": n}, id=str(n)).stamped("b", n) for n in range(offset, offset + len(step))])
-            part = reader.give(Flight(events, step, sum(step), LOG))
+            part = reader.give(together(events, step, LOG))
             count = twin.give(step)
             assert (part.events if part else ()) == events[:count] and (part is None or part.size == sum(step[:count]))
             offset += len(step)

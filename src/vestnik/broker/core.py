@@ -233,8 +233,10 @@ class BrokerCore:
         return effects + self._after_routing(now)
 
     def _after_routing(self, now: float) -> list[Effect]:
-        told = self._tell(now) if self._offers.routed() else []
-        return [*told, *self._neighbourhood.report_soon(now), *self._outlet.perform(self._offers.told())]
+        effects = self._tell(now) if self._offers.routed() else []
+        effects += self._neighbourhood.report_soon(now)
+        acts = self._offers.told()
+        return effects + self._outlet.perform(acts) if acts else effects
 
     def _routed(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.route(message, sender, now)

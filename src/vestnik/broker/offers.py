@@ -71,6 +71,8 @@ class Offers:
     def routed(self) -> bool:
         """Withdraw what waited until all is routed that was accepted under it; return whether there was any."""
         has_withdrawn = False
+        if not self._leaving:
+            return has_withdrawn
         for source in [one for one, upto in self._leaving.items() if upto <= self._recovery.tail.routed]:
             if not self._holds_for(source.node):
                 del self._leaving[source]

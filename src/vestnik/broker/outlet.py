@@ -143,7 +143,9 @@ class Outlet:
         giving = self._recovery.feeds.giving
         if not giving.has_some:
             return effects
-        effects = [*self._deliver(giving.take_given()), *effects, *self._resolved(), *self._finished()]
+        effects = [*self._deliver(giving.take_given()), *effects]
+        if giving.resolved or giving.finished:
+            effects += (*self._resolved(), *self._finished())
         return [*effects, Wake(giving.now)] if giving.resolved else effects
 
     def accepted(

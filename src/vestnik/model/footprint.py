@@ -18,7 +18,7 @@ _VALUE: Final = 64
 def footprint(event: Event, most: int = sys.maxsize) -> int:
     """Return the bytes that an event takes in memory, roughly; or some number above `most` if they are more."""
     size = _ENVELOPE
-    maps: list[dict[str, Any]] = [event.data]
+    maps: list[dict[str, Any]] = [event.body]
     lists: list[list[Any]] = []
     while (maps or lists) and size <= most:
         values: Iterable[Any]
@@ -35,8 +35,8 @@ def footprint(event: Event, most: int = sys.maxsize) -> int:
             kind = type(value)
             if kind is str:
                 size += len(value)
-            elif kind is FrozenDict:
+            elif kind is dict or kind is FrozenDict:
                 maps.append(value)
-            elif kind is FrozenList:
+            elif kind is list or kind is FrozenList:
                 lists.append(value)
     return size

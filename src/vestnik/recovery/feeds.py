@@ -18,6 +18,7 @@ from vestnik.model.work import together
 from vestnik.recovery.allowance import Allowance
 from vestnik.recovery.feed import Feed
 from vestnik.recovery.flight import Flight
+from vestnik.recovery.flight import together as in_flight
 from vestnik.recovery.giving import Giving
 from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.reader import Reader, ReaderKey
@@ -169,7 +170,7 @@ class Feeds:
             if readers and end > start:
                 run = tuple(events[start:end])
                 of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
-                self._give_run(main, Flight(run, of_each, sum(of_each), origin), twins, readers)
+                self._give_run(main, in_flight(run, of_each, origin), twins, readers)
             start, readers = end, wanting[end] if end < len(events) else ()
         if main.is_live:
             main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
@@ -188,7 +189,7 @@ class Feeds:
 
     def _give_live(self, feed: Feed, flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]) -> None:
         """Give live events to readers whose feed this is. One without room goes on with a feed of its own."""
-        if flight.first < feed.cursor:
+        if flight.offset(0) < feed.cursor:
             passed = bisect_left(flight.events, feed.cursor, key=_offset)
             if passed == flight.count:
                 return

@@ -21,24 +21,16 @@ class Flight(Struct, frozen=True, eq=False, gc=False):
     events: tuple[Event, ...]
     sizes: Sequence[int]
     size: int
+    count: int
+    """How many numbers a reader gives to it."""
     origin: Origin | None
     is_replayed: bool = False
     gap: Gap | None = None
 
     @property
-    def count(self) -> int:
-        """How many numbers a reader gives to it."""
-        return len(self.events) or 1
-
-    @property
     def event(self) -> Event | None:
         """The first event; None for a gap."""
         return self.events[0] if self.events else None
-
-    @property
-    def first(self) -> int:
-        """The offset of the first event."""
-        return self.offset(0)
 
     def offset(self, place: int) -> int:
         """Return the offset of an event."""
@@ -49,18 +41,23 @@ class Flight(Struct, frozen=True, eq=False, gc=False):
         if start == 0 and end >= self.count:
             return self
         sizes = self.sizes[start:end]
-        return Flight(self.events[start:end], sizes, sum(sizes), self.origin, self.is_replayed)
+        return Flight(self.events[start:end], sizes, sum(sizes), len(sizes), self.origin, self.is_replayed)
 
     def fitting(self, room: int) -> int:
         """Return how many events begin within so many bytes."""
         return sum([before < room for before in accumulate(self.sizes[:-1], initial=0)])
 
 
+def together(events: tuple[Event, ...], sizes: Sequence[int], origin: Origin) -> Flight:
+    """Return some events in flight."""
+    return Flight(events, sizes, sum(sizes), len(events), origin)
+
+
 def single(event: Event, size: int, origin: Origin | None, *, is_replayed: bool = False) -> Flight:
     """Return one event in flight."""
-    return Flight((event,), (size,), size, origin, is_replayed)
+    return Flight((event,), (size,), size, 1, origin, is_replayed)
 
 
 def gap_in_flight(gap: Gap) -> Flight:
     """Return a gap in flight."""
-    return Flight((), (0,), 0, None, gap=gap)
+    return Flight((), (0,), 0, 1, None, gap=gap)

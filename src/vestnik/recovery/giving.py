@@ -10,7 +10,7 @@ from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.flight import Flight, single
+from vestnik.recovery.flight import Flight, single, together
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.recovery.tail import Tail
@@ -134,7 +134,7 @@ class Giving:
         size = page.average_size
         if page.events and is_exact and not is_copy and self._is_new(feed, reader, page.events):
             many = len(page.events)
-            flight = Flight(page.events, [size] * many, size * many, feed.origin)
+            flight = together(page.events, [size] * many, feed.origin)
             count = self._give(reader, flight)
             if count < many:
                 feed.advance(flight.offset(count))

@@ -18,6 +18,8 @@ FLUSH_EVERY: Final = 0.01
 """Seconds for which what is sent is collected while events are routed, unless it is much: clients wake less often."""
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
+SHORT: Final = 0.001
+"""Seconds for which events are routed before the end of the turn is waited for."""
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
 PART: Final = 20_000
@@ -81,7 +83,8 @@ class Dispatch:
         self._backlog = Backlog()
         self._senders: defaultdict[NodeId, Sender] = defaultdict(Sender)
         self._is_scheduled = False
-        self._ends: float | None = None  # when this turn of the loop has to
+        self._spent = 0.0  # seconds of this turn of the loop for which events were routed
+        self._is_ending = False
 
     def close(self) -> None:
         """Route nothing more. The next life routes the events that are stored."""
@@ -169,8 +172,10 @@ class Dispatch:
             self._handle(message, sender)
         finally:
             if count:
+                seconds = time.perf_counter() - begun
+                self._spend(seconds)
                 one = self._senders[sender]
-                one.credit.routed(count, time.perf_counter() - begun)
+                one.credit.routed(count, seconds)
                 one.finished(count)
             if count or sender in self._senders:
                 self._advance(sender)
@@ -216,11 +221,14 @@ class Dispatch:
 
     def _has_time(self) -> bool:
         """Return whether events can still be routed in this turn of the loop."""
-        now = time.perf_counter()
-        if self._ends is None:
-            self._ends = now + TURN
+        return self._spent < TURN
+
+    def _spend(self, seconds: float) -> None:
+        """Count the time for which events were routed. Short times of several turns of the loop may add up."""
+        self._spent += seconds
+        if self._spent > SHORT and not self._is_ending:
+            self._is_ending = True
             self._loop.call_soon(self._end)
-        return now < self._ends
 
     def _end(self) -> None:
-        self._ends = None
+        self._spent, self._is_ending = 0.0, False

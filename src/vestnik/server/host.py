@@ -448,7 +448,7 @@ class BrokerHost:
                 self.engine.take(permitted, guest.name)
             else:
                 self._batches.begin(guest.name, end, permitted)
-            self._take_turn(end, guest)
+                self._take_turn(end, guest)
         elif kind in BY_BROKERS and guest.is_broker:
             self.engine.dispatch.take(message, guest.name)
             self._take_turn(end, guest)
