@@ -35,6 +35,7 @@ def write(folder: Path, stored: list[Event]) -> None:
 def running(folder: Path, listen: str = "127.0.0.1:0") -> Iterator[str]:
     """A broker with a data folder, in a process of its own."""
     with process("--listen", listen, "--data", str(folder)) as (_, address):
+        assert address, f"no broker listens on {listen}"
         yield f"vestnik://{address.removeprefix('vestnik://')}"
 
 

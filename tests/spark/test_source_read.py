@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
+from network.ports import kept_port
 from network.test_durable import process
 from spark.brokers import events, publish, running, write
 from vestnik.lake.journals import open_journal
@@ -196,13 +196,13 @@ def test_a_stream_begins_and_ends_where_it_is_told(spark: SparkSession, tmp_path
 
 
 def test_a_stream_that_starts_before_its_broker_waits_for_it(spark: SparkSession, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
     write(tmp_path / "b", events(10))
     sink = Sink(tmp_path)
-    query = sink.run(stream(spark, address, timeout=100), availableNow=True)
-    with running(tmp_path / "b", address):
-        assert query.awaitTermination(120)
+    with kept_port() as port:
+        address = f"127.0.0.1:{port}"
+        query = sink.run(stream(spark, address, timeout=100), availableNow=True)
+        with running(tmp_path / "b", address):
+            assert query.awaitTermination(120)
     assert sink.all() == list(range(1, 11))
 
 

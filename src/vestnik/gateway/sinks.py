@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import h11
 
 from vestnik.errors import InvalidRequest
-from vestnik.transport.resolving import connect_to_first
+from vestnik.transport.connecting import connect_to_first
 
 WITHIN: Final = 10.0
 """Seconds in which a sink has to answer."""
@@ -99,7 +99,9 @@ async def ask(sink: Sink, method: str, headers: Mapping[str, str], body: bytes =
     async with asyncio.timeout(within):
         name = sink.host if sink.is_secure else None
         reader, writer = await connect_to_first(
-            sink.host, sink.port, lambda at: asyncio.open_connection(at, sink.port, ssl=tls, server_hostname=name)
+            sink.host,
+            sink.port,
+            lambda connected: asyncio.open_connection(sock=connected, ssl=tls, server_hostname=name),
         )
         try:
             writer.write(b"".join([part for part in parts if part is not None]))

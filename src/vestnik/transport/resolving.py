@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 Found: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
-Connected = TypeVar("Connected")
 
 _asking: Final[dict[tuple[str, int], Future[Sequence[Found]]]] = {}
 """Lookups under way: several who ask for the same host share one thread."""
@@ -22,17 +21,6 @@ async def resolve(host: str, port: int) -> Sequence[Found]:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:  # a name, which takes its time
         return await asyncio.wrap_future(_asking.get((host, port)) or _ask(host, port))
-
-
-async def connect_to_first(host: str, port: int, connect: Callable[[str], Awaitable[Connected]]) -> Connected:
-    """Call `connect` with one address of a host after the other, until one answers; OSError if none does."""
-    failed: OSError | None = None
-    for address in dict.fromkeys([str(found[4][0]) for found in await resolve(host, port)]):
-        try:
-            return await connect(address)
-        except OSError as error:
-            failed = error
-    raise failed or OSError(f"{host} has no address")
 
 
 def _ask(host: str, port: int) -> Future[Sequence[Found]]:

@@ -14,10 +14,10 @@ from typing import Final, cast
 
 from vestnik.errors import InvalidFrame
 from vestnik.transport import heavy
+from vestnik.transport.connecting import connect_to_first
 from vestnik.transport.ends import CLOSED, UNHANDLED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, NO_TLS, Listener
-from vestnik.transport.resolving import connect_to_first
 from vestnik.transport.tls import names
 from vestnik.wire.bounds import LARGEST, Bounds
 from vestnik.wire.frames import Reader, TakesLong, frame
@@ -379,8 +379,12 @@ async def dial(
         _, end = await connect_to_first(
             host,
             port,
-            lambda at: loop.create_connection(
-                make, at, port, ssl=tls, ssl_handshake_timeout=within, server_hostname=None if tls is None else host
+            lambda connected: loop.create_connection(
+                make,
+                sock=connected,
+                ssl=tls,
+                ssl_handshake_timeout=within,
+                server_hostname=None if tls is None else host,
             ),
         )
     except asyncio.CancelledError:

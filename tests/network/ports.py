@@ -1,0 +1,16 @@
+"""A port at which nobody listens, and which nobody else is given."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def kept_port() -> Iterator[int]:
+    """Yield a port of loopback; connections to it are refused until whoever is told of it listens there."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # then another socket may listen
+        kept.bind(("127.0.0.1", 0))
+        yield kept.getsockname()[1]
