@@ -25,8 +25,8 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
-from vestnik.broker.reception import FORGOTTEN
 from vestnik.broker.stored import StoredEvent
+from vestnik.broker.subscriptions import FORGOTTEN
 from vestnik.model.streams import Recent
 from vestnik.routing.propagation import Leases, Source
 from vestnik.routing.registry import make_strategy

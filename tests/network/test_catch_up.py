@@ -12,7 +12,7 @@ import pytest
 
 from network.worlds import ANYWHERE, PATIENCE, broker, client, quote, taken, until
 from vestnik import Event, Replay
-from vestnik.broker.reception import SKEW
+from vestnik.broker.subscriptions import SKEW
 from vestnik.errors import InvalidSetting, NotAccepted
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings

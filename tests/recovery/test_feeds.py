@@ -689,7 +689,7 @@ def test_a_fetch_gets_what_there_was_and_ends() -> None:
 
 
 def test_a_fetch_comes_page_by_page_as_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vestnik.broker.reception.FETCHED", 2)
+    monkeypatch.setattr("vestnik.broker.fetches.FETCHED", 2)
     world = World()
     far = world.meet()
     far.accept(*[timed(str(n), n) for n in range(1, 6)])

@@ -16,7 +16,7 @@ from vestnik.wire.replays import Replay
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "MANY", 2)
-    monkeypatch.setattr("vestnik.broker.reception.FETCHED", 2)
+    monkeypatch.setattr("vestnik.broker.fetches.FETCHED", 2)
 
 
 def filled() -> World:

@@ -72,7 +72,7 @@ def withdraw_advertisements_at_once(patch: Patch) -> None:
         leaving, offers._leaving = offers._leaving, {}
         for source in leaving:
             offers._router.unadvertise(source)
-            offers.lapsed(source)
+            offers._close(source)
         return bool(leaving)
 
     patch.setattr(Offers, "routed", routed)

@@ -26,7 +26,7 @@ from vestnik.recovery.reads import ANSWER_WITHIN
 from vestnik.recovery.selection import Selection
 from vestnik.recovery.topology import Topology
 from vestnik.routing.propagation import Source
-from vestnik.wire.messages import Addressed, NodeId, Opened, Subscribe, WhatIsOpen
+from vestnik.wire.messages import Addressed, Advertise, NodeId, Opened, Subscribe, WhatIsOpen
 from vestnik.wire.replays import Replay
 
 MADE: Final = "made"
@@ -90,6 +90,16 @@ class Announcements:
         self._asked: dict[int, Asked] = {}  # by the number of a question
         self._news: list[tuple[Wish, str]] = []
         self._told: dict[tuple[str, NodeId, str], Event] = {}  # what is open and was told, without its data
+
+    def changed(
+        self, type: str, source: Source, before: Filter | None, after: Subscribe | Advertise | None = None
+    ) -> None:
+        """Note that what a client wants or offers under a name is something else now, or nothing."""
+        if before is not None and (after is None or before != after.filter):
+            self.ended(Wish(type, *source, before))
+        if after is not None:
+            replay = after.replay if isinstance(after, Subscribe) else None
+            self.made(Wish(type, *source, after.filter, replay))
 
     def made(self, wish: Wish) -> None:
         """Note it for the next time that `news` is asked for."""

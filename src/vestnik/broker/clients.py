@@ -1,4 +1,4 @@
-"""What a broker knows of a local client: its subscriptions, and its advertisements."""
+"""The local clients of a broker: which are connected, and what each of them has here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER, MICROS
+from vestnik.recovery.feeds import Feeds
 from vestnik.recovery.flight import Flight
 from vestnik.recovery.reader import Reader
-from vestnik.wire.messages import Answer, Delivery, Position, Subscribe, Unknown
+from vestnik.routing.router import Router
+from vestnik.wire.messages import Answer, Delivery, NodeId, Position, Subscribe, Unknown
 from vestnik.wire.pages import pages
 
 MOST_KEPT = 1_000_000
@@ -105,6 +107,27 @@ class Client:
     def readers(self) -> list[Reader]:
         return [*[one.reader for one in self.subscriptions.values()], *self.fetches.values()]
 
+    def connect(self) -> None:
+        self.connected = True
+        self._tell_readers()
+
+    def disconnect(self) -> None:
+        self.connected = self.is_full = False
+        self._tell_readers()
+
+    def fill(self) -> None:
+        """Note that the client does not take what it is sent as fast as it comes."""
+        self.is_full = True
+        self._tell_readers()
+
+    def drain(self) -> None:
+        self.is_full = False
+        self._tell_readers()
+
+    def _tell_readers(self) -> None:
+        for reader in self.readers:
+            reader.takes = self.takes
+
     def answer(self, positions: tuple[Position, ...], now: float) -> Iterator[Answer | Unknown]:
         """Yield what came after these positions. What has expired is not handed out."""
         for position in {position.name: position for position in positions}.values():
@@ -113,3 +136,69 @@ class Client:
                 yield Unknown(position)
             else:
                 yield from known.answer(position.after, now)
+
+
+class Clients:
+    """All local clients of one broker, by their names, and the terms on which they have something here."""
+
+    def __init__(self, router: Router, feeds: Feeds) -> None:
+        self.known: dict[NodeId, Client] = {}
+        self._router = router
+        self._feeds = feeds
+        self._has_returned = False
+
+    def heard(self, name: NodeId) -> Client:
+        """Return the client that sent a message. It is connected, whether it was known before or not."""
+        client = self.known.get(name)
+        if client is None:
+            client = self.known[name] = Client()
+        elif not client.connected:
+            self._has_returned = True
+            client.connect()
+            self._go_on(client)
+        return client
+
+    def take_returned(self) -> bool:
+        """Return whether a client came back since the last time."""
+        has_returned, self._has_returned = self._has_returned, False
+        return has_returned
+
+    def gone(self, name: NodeId) -> None:
+        """Note that a client is not connected any more."""
+        self.known[name].disconnect()
+        self.forget(name)
+
+    def forget(self, name: NodeId) -> None:
+        """Forget a client of which nothing is left."""
+        if name in self.known and self.known[name].is_forgotten:
+            del self.known[name]
+
+    def full(self, name: NodeId) -> None:
+        """Send a client nothing for now: what it wants stays in the logs."""
+        self.heard(name).fill()
+
+    def drained(self, name: NodeId) -> None:
+        """Go on with a client that has taken what it was sent."""
+        client = self.heard(name)
+        client.drain()
+        self._go_on(client)
+
+    def _go_on(self, client: Client) -> None:
+        for reader in client.readers if client.takes else ():
+            self._feeds.made_room(reader.key)
+
+    # --- terms ---
+
+    def granted(self, lease: float) -> float:
+        """Return for how long something of a client lasts unless it is renewed."""
+        return min(lease, self._router.leases.length)
+
+    def unfit(self, client: NodeId, name: str, lease: float, window: int = 1) -> str:
+        """Return why a client cannot have something of this name on these terms; an empty text if it can."""
+        if client in self._router.neighbours:
+            return f"{client} is the name of a neighbouring broker"
+        if not lease > 0:
+            return f"a lease is longer than nothing, not {lease}"
+        if not 1 <= window <= MOST_KEPT:
+            return f"from 1 to {MOST_KEPT:,} notifications may be in flight, not {window:,}"
+        return "" if name else "it has no name"

@@ -6,11 +6,11 @@ simulator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from vestnik.broker.announcements import Announcements, wishes
-from vestnik.broker.clients import Client
+from vestnik.broker.clients import Client, Clients
 from vestnik.broker.effects import (
     Appended,
     ClockSet,
@@ -30,14 +30,17 @@ from vestnik.broker.effects import (
     Tick,
     Wake,
 )
+from vestnik.broker.fetches import Fetches
 from vestnik.broker.intake import Intake
 from vestnik.broker.neighbourhood import Neighbourhood
 from vestnik.broker.offers import Offers
 from vestnik.broker.outlet import Outlet
 from vestnik.broker.questions import Questions
-from vestnik.broker.reception import SKEW, Reception
+from vestnik.broker.reception import Reception
 from vestnik.broker.reviews import Reviews
+from vestnik.broker.settling import Settling
 from vestnik.broker.stored import StoredEvent
+from vestnik.broker.subscriptions import SKEW, Subscriptions
 from vestnik.model.events import Event
 from vestnik.model.reserved import asks
 from vestnik.model.times import FOREVER
@@ -64,6 +67,7 @@ from vestnik.wire.messages import (
     Publish,
     Question,
     Recalled,
+    Refused,
     Review,
     Subscribe,
     Took,
@@ -127,7 +131,6 @@ class BrokerCore:
     ) -> None:
         self.name = name
         self.router = router
-        self.clients: dict[NodeId, Client] = {}
         own = Origin(name, log.id)
         tail = Tail(log.room, log.next, is_whole=log.is_whole, latest=log.latest, is_history=log.is_history)
         self.recovery = recovery = Recovery(
@@ -138,15 +141,18 @@ class BrokerCore:
             self.topology.histories.add(own)
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._outlet = outlet = Outlet(own, router, self.clients, recovery)
+        self._clients = clients = Clients(router, recovery.feeds)
+        self._outlet = outlet = Outlet(own, router, clients.known, recovery)
         self._questions = Questions(name, self.topology)
         self._reviews = Reviews(name)
         self._intake = Intake(name, router, tail, stored)
         self._announcements = Announcements(name) if announces else None
-        self._offers = Offers(router, recovery, self._intake.holds_for)
-        self._reception = reception = Reception(
-            self.clients, router, recovery, outlet, self._announcements, self._offers, self._tell, skew
-        )
+        self._settling = Settling(recovery, outlet)
+        shared = clients, router, recovery, outlet, self._settling, self._announcements
+        subscriptions = Subscriptions(*shared, self._tell, skew)
+        self._offers = offers = Offers(*shared, self._tell, self._intake.holds_for)
+        self._fetches = fetches = Fetches(*shared)
+        self._reception = Reception(clients, router, subscriptions, offers, fetches, self._tell)
         self._neighbourhood = near = Neighbourhood(router, recovery, outlet, self._tell, self._met)
         self._handlers: dict[type[Message], Handler] = {
             Routed: self._routed,
@@ -161,15 +167,15 @@ class BrokerCore:
             FetchPage: self._fetch_page,
             PageRead: self._page_read,
             Publish: self._publish,
-            Subscribe: reception.subscribe,
-            Unsubscribe: reception.unsubscribe,
-            Advertise: reception.advertise,
-            Unadvertise: reception.unadvertise,
-            Fetch: reception.fetch,
-            FetchMore: reception.fetch_more,
-            Malformed: reception.malformed,
-            Ask: reception.ask,
-            Took: reception.took,
+            Subscribe: subscriptions.subscribe,
+            Unsubscribe: subscriptions.unsubscribe,
+            Advertise: offers.advertise,
+            Unadvertise: offers.unadvertise,
+            Fetch: fetches.fetch,
+            FetchMore: fetches.more,
+            Malformed: self._malformed,
+            Ask: subscriptions.ask,
+            Took: subscriptions.took,
             Recalled: self._recalled,
             Question: self._question,
             Review: self._review,
@@ -179,15 +185,20 @@ class BrokerCore:
             LinkDown: near.link_down,
             Joining: near.joining,
             Joined: near.joined,
-            Gone: reception.gone,
-            Full: reception.full,
-            Drained: reception.drained,
+            Gone: self._reception.gone,
+            Full: self._full,
+            Drained: self._drained,
             Tick: self._tick,
             ClockSet: self._clock_set,
             LogRead: self._log_read,
             Appended: self._appended,
             NotAppended: self._not_appended,
         }
+
+    @property
+    def clients(self) -> Mapping[NodeId, Client]:
+        """The local clients by their names."""
+        return self._clients.known
 
     @property
     def origin(self) -> Origin:
@@ -198,13 +209,12 @@ class BrokerCore:
         """Return what is to be done about a message from a neighbour, a local client, or the world."""
         self.recovery.feeds.giving.begin_turn(now)
         effects = self._handlers[type(message)](message, sender, now)
-        if self._reception.has_returned:
-            effects = effects + self._reception.go_on()
+        if self._clients.take_returned():
+            effects = effects + self._outlet.perform(self.recovery.moved())  # what the client missed
         if self.recovery.meeting.is_waited_for:
             self.recovery.meeting.go_on(now)
-        if self._reception.late:
-            effects = effects + self._reception.take_late()
-        return effects
+        late = self._settling.take_late()
+        return effects + late if late else effects
 
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait, because a reader would lose events otherwise."""
@@ -219,7 +229,7 @@ class BrokerCore:
     # --- events ---
 
     def _publish(self, message: Publish, client: NodeId, now: float) -> list[Effect]:
-        self._reception.client(client)
+        self._clients.heard(client)
         return self._intake.publish(message, client, now)
 
     def _appended(self, message: Appended, sender: NodeId, now: float) -> list[Effect]:
@@ -235,8 +245,7 @@ class BrokerCore:
     def _after_routing(self, now: float) -> list[Effect]:
         effects = self._tell(now) if self._offers.routed() else []
         effects += self._neighbourhood.report_soon(now)
-        acts = self._offers.told()
-        return effects + self._outlet.perform(acts) if acts else effects
+        return effects + self._offers.told() if self._offers.has_changed else effects
 
     def _routed(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.route(message, sender, now)
@@ -259,7 +268,7 @@ class BrokerCore:
 
     def under_way(self, client: NodeId) -> set[int]:
         """Return the requests of a client that wait for other brokers, or for the disk."""
-        return self._reception.under_way(client) | self._reviews.under_way(client)
+        return self._fetches.under_way(client) | self._reviews.under_way(client)
 
     def _review(self, message: Review, client: NodeId, now: float) -> list[Effect]:
         return self._reviews.asked(message, client)
@@ -272,6 +281,19 @@ class BrokerCore:
 
     def _consulted(self, message: Consulted, sender: NodeId, now: float) -> list[Effect]:
         return self._questions.consulted(message)
+
+    def _malformed(self, message: Malformed, client: NodeId, now: float) -> list[Effect]:
+        return [Send(client, Refused(message.request, message.reason))]
+
+    # --- clients ---
+
+    def _full(self, message: Full, sender: NodeId, now: float) -> list[Effect]:
+        self._clients.full(message.client)
+        return []
+
+    def _drained(self, message: Drained, sender: NodeId, now: float) -> list[Effect]:
+        self._clients.drained(message.client)
+        return self._outlet.perform(self.recovery.moved())
 
     # --- neighbours ---
 

@@ -6,6 +6,7 @@ Whoever runs a broker performs its effects in order. `Append` comes back to it a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -162,6 +163,8 @@ Observed: TypeAlias = (
     Note | SubscriptionMade | SubscriptionChanged | SubscriptionEnded | OfferMade | OfferEnded | GapTold
 )
 Effect: TypeAlias = Send | Append | ReadLog | Look | Wake | Part | Consult | Observed
+Tell: TypeAlias = Callable[[float], list[Effect]]
+"""Tells neighbours at a time what they have to know by then."""
 
 
 # --- what the world tells a broker, beside the messages that arrive ---

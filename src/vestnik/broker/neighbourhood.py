@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import TypeAlias
 
-from vestnik.broker.effects import CYCLE, Effect, Joined, Joining, LinkDown, LinkUp, Part, Wake
+from vestnik.broker.effects import CYCLE, Effect, Joined, Joining, LinkDown, LinkUp, Part, Tell, Wake
 from vestnik.broker.outlet import Outlet
 from vestnik.model.times import FOREVER
 from vestnik.recovery.recovery import Act, Recovery
@@ -16,8 +16,6 @@ from vestnik.wire.origins import Frontiers, OriginGone, OriginHere, OriginOffers
 REPORT_AFTER = 1.0
 """Seconds after an event was routed in which neighbours are told how far it has been sent to them."""
 
-Tell: TypeAlias = Callable[[float], list[Effect]]
-"""Tells neighbours what they have to know by now."""
 Met: TypeAlias = Callable[[Set[NodeId], Set[NodeId], float], list[Effect]]
 """Tells local clients which brokers were within reach, and which are."""
 
