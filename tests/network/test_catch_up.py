@@ -211,7 +211,7 @@ async def test_a_broker_that_is_lost_while_it_is_asked_is_not_waited_for(
         async with client(b1) as p:
             await p.publish(quote(5))
             await certainly_past()
-        monkeypatch.setattr(b1.host._store, "read", lambda *_: None)
+        monkeypatch.setattr(b1.host.engine._store, "read", lambda *_: None)
         await c.publish(quote(1))
         everything = await c.subscribe("price > 0", replay=Replay(all=True))
         last = await c.subscribe("price > 0", replay=Replay(last=10))
@@ -246,8 +246,8 @@ async def test_a_broker_whose_store_hangs_is_not_waited_for(
         await met(b1, b2)
         live = await c.subscribe("price > 0", settled=True)
         await p.publish(quote(1))
-        read, asked = b1.host._store.read, list[Any]()
-        monkeypatch.setattr(b1.host._store, "read", lambda *what: asked.append(what))
+        read, asked = b1.host.engine._store.read, list[Any]()
+        monkeypatch.setattr(b1.host.engine._store, "read", lambda *what: asked.append(what))
         await c.publish(quote(2))
         everything = await c.subscribe("price > 0", replay=Replay(all=True))
         last = await c.subscribe("price > 0", replay=Replay(last=10))
@@ -262,7 +262,7 @@ async def test_a_broker_whose_store_hangs_is_not_waited_for(
         assert (first.event.data["price"], first.gap) == (2, None)
         await p.publish(quote(3))
         assert sorted(await taken(live, 3)) == [1, 2, 3]
-        monkeypatch.setattr(b1.host._store, "read", read)
+        monkeypatch.setattr(b1.host.engine._store, "read", read)
         assert await taken(everything, 2) == [1, 3], "it is asked again"
         assert await taken(last, 1) == [3]
 
@@ -371,7 +371,7 @@ async def test_a_replay_of_the_last_events_that_begins_again_misses_nothing_sinc
     async with client(first, "c") as c:
         await c.publish_many([quote(price) for price in range(1, 6)])
         await certainly_past()
-        monkeypatch.setattr(first.host._store, "read", lambda *_: None)
+        monkeypatch.setattr(first.host.engine._store, "read", lambda *_: None)
         subscription = await c.subscribe("price > 0", replay=Replay(last=2))
         c._line._dial, dial = _unreachable, c._line._dial
         await first.__aexit__()

@@ -366,12 +366,13 @@ async def test_room_is_given_back_though_a_client_that_has_come_again_goes_on_pu
     async with asyncio.timeout(PATIENCE), broker(data=tmp_path) as b, client(b) as subscriber:
         await subscriber.subscribe("text LIKE '%b_b%'")
         host, large = b.host, Event("t", {"text": "ab" * 500, "items": list(range(2_000))}, id="large")
+        room = host._preparations._room
         async with raw(b, "p") as first:
             await first.say(Publish((large,), request=1))
-            await until(lambda: host._room._used > 0 and not host.engine.dispatch.is_idle("p"))
+            await until(lambda: room._used > 0 and not host.engine.dispatch.is_idle("p"))
             async with raw(b, "p") as second:
                 number = 0
-                while host._room._used:  # which would not end if all that the client publishes were waited for
+                while room._used:  # which would not end if all that the client publishes were waited for
                     number += 1
                     await second.say(Publish((Event("t", id=str(number)),), request=number))
                     await asyncio.sleep(0.001)

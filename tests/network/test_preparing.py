@@ -12,7 +12,7 @@ from network.test_brokers import talk
 from network.worlds import broker, client, until
 from vestnik import Event, LocalBus
 from vestnik.model import ahead
-from vestnik.server import host, preparing, presence
+from vestnik.server import preparations, preparing, presence
 from vestnik.server.host import BrokerHost
 from vestnik.server.presence import Presence
 from vestnik.transport.ends import End
@@ -165,7 +165,7 @@ def small_room(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return unpacked(packed)
 
     monkeypatch.setattr(preparing, "MANY_VALUES", 50)
-    monkeypatch.setattr(host, "MOST_BYTES_AHEAD", 1)
+    monkeypatch.setattr(preparations, "MOST_BYTES_AHEAD", 1)
     monkeypatch.setattr(preparing, "_unpacked", noted)
     return waited
 

@@ -234,12 +234,12 @@ async def test_what_is_published_while_the_past_is_read_is_not_replayed(
 ) -> None:
     async with broker(data=tmp_path) as b, client(b) as c:
         await c.publish(quote(1))
-        read, waiting = b.host._store.read, list[Any]()
-        monkeypatch.setattr(b.host._store, "read", lambda *what: waiting.append(what))
+        read, waiting = b.host.engine._store.read, list[Any]()
+        monkeypatch.setattr(b.host.engine._store, "read", lambda *what: waiting.append(what))
         everything = await c.subscribe("price > 0", replay=Replay(all=True))
         last = await c.subscribe("price > 0", replay=Replay(last=10))
         await c.publish(quote(2))
-        monkeypatch.setattr(b.host._store, "read", read)
+        monkeypatch.setattr(b.host.engine._store, "read", read)
         for what in waiting:
             read(*what)
         for past in (everything, last):

@@ -10,7 +10,8 @@ from collections.abc import Container
 from typing import Final
 
 from vestnik.logs import emit
-from vestnik.server.host import BrokerHost, Parting
+from vestnik.server.handshake import Parting
+from vestnik.server.host import BrokerHost
 from vestnik.transport.ends import CLOSED, Dial, End
 from vestnik.transport.foreign import FOREIGN
 

@@ -38,8 +38,6 @@ SLICE: Final = 0.02
 """Seconds of one job on the other thread; the jobs of several messages take turns."""
 MANY_VALUES: Final = 1_000
 """Events of more values wait for the other thread only if there is room for them."""
-MOST_BYTES_AHEAD: Final = 1024 * 1024
-"""Bytes of such events that are matched ahead at a time, over all connections."""
 
 
 class Prepared(NamedTuple):

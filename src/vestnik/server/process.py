@@ -25,7 +25,8 @@ from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.server.access import Access
 from vestnik.server.door import Door
 from vestnik.server.engine import Store
-from vestnik.server.host import NEIGHBOUR, BrokerHost, Parting
+from vestnik.server.handshake import Parting
+from vestnik.server.host import NEIGHBOUR, BrokerHost
 from vestnik.server.joins import FINAL, Join
 from vestnik.server.memory import MemoryStore
 from vestnik.server.settings import Settings

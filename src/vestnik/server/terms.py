@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from vestnik.errors import NoBroker, TurnedAway, Unreachable, Untrusted
-from vestnik.server.host import Parting
+from vestnik.server.handshake import Parting
 from vestnik.server.joins import hinted
 from vestnik.server.presence import HELLO_WITHIN
 from vestnik.server.settings import WITH_ADVERTISEMENTS
