@@ -234,7 +234,7 @@ async def test_who_reads_nothing_costs_a_bounded_amount_and_gets_everything_late
 async def test_what_a_full_log_in_memory_dropped_is_a_gap() -> None:
     async with world() as here, stream(here.http, "EXISTS n", queue="10") as reader:
         recovery = here.broker.host.core.recovery
-        recovery.limits = recovery.limits._replace(stalled=0.0)  # publishers do not wait for who reads nothing
+        recovery.pressure._stalled = 0.0  # publishers do not wait for who reads nothing
         recovery.tail.room = 1024 * 1024
         for first in range(0, 9_000, 500):
             await here.bus.publish_many(_large(first, first + 500))

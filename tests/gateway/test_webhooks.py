@@ -399,7 +399,7 @@ async def test_how_far_it_came_is_written_down(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(bus, "LEASE", 0.3)
     async with world(hooks=file) as here, SinkServer() as sink:
         await made(here, sink)
-        (log,) = [str(origin) for origin in here.broker.host.core.recovery.feeds.reachable]
+        (log,) = [str(origin) for origin in here.broker.host.core.recovery.origins.reachable]
         first = HookFile(file).read()[0].seen[log]
         await here.bus.publish(quote(1))
         await until(lambda: HookFile(file).read()[0].seen[log] == first + 1)

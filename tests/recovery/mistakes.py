@@ -12,14 +12,15 @@ from recovery.links import Link
 from recovery.nodes import Node
 from vestnik.broker.effects import Effect, Send
 from vestnik.recovery.answers import Answered
+from vestnik.recovery.arrivals import Arrivals
 from vestnik.recovery.feed import Feed, FeedState
 from vestnik.recovery.feeds import Feeds
 from vestnik.recovery.giving import Giving
+from vestnik.recovery.origins import Origins
 from vestnik.recovery.reader import Reader
-from vestnik.recovery.reading import Reading
-from vestnik.recovery.recovery import Act, Recovery
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.roster import Roster
+from vestnik.recovery.serving import Served, Serving
 from vestnik.recovery.topology import Topology
 from vestnik.wire.messages import AdminA, AdminS
 from vestnik.wire.origins import FetchPage, Origin, PageRead, Slice
@@ -43,17 +44,17 @@ def ignore_fresh_advertisements_during_a_fetch(patch: Patch) -> None:
 
 
 def skip_the_rest_of_a_page_without_room(patch: Patch) -> None:
-    give = Reading._give_apart
+    give = Arrivals._give_apart
 
-    def skip(reading: Reading, feed: Feed, key: Any, page: Slice, *, is_exact: bool) -> bool:
-        merges = reading._replaying.merges(feed)
-        return give(reading, feed, key, page, is_exact=is_exact) or not merges
+    def skip(arrivals: Arrivals, feed: Feed, key: Any, page: Slice, *, is_exact: bool) -> bool:
+        merges = arrivals._replaying.merges(key, feed.origin)
+        return give(arrivals, feed, key, page, is_exact=is_exact) or not merges
 
-    patch.setattr(Reading, "_give_apart", skip)
+    patch.setattr(Arrivals, "_give_apart", skip)
 
 
 def fetch_nothing_for_fresh_advertisements(patch: Patch) -> None:
-    patch.setattr(Feeds, "offered", lambda *_: None)
+    patch.setattr(Origins, "offered", lambda *_: None)
 
 
 def forget_events_of_other_origins(patch: Patch) -> None:
@@ -61,27 +62,28 @@ def forget_events_of_other_origins(patch: Patch) -> None:
 
 
 def start_new_origins_at_their_end(patch: Patch) -> None:
-    found = Feeds.found
+    found = Origins.found
 
-    def late(feeds: Feeds, origin: Origin, **terms: Any) -> None:
-        made = {key: reader.made for key, reader in feeds.readers.items()}
-        for reader in feeds.readers.values():
+    def late(origins: Origins, origin: Origin, **terms: Any) -> None:
+        readers = origins._roster.readers
+        made = {key: reader.made for key, reader in readers.items()}
+        for reader in readers.values():
             reader.made = LATE
-        found(feeds, origin, **terms)
-        for key, reader in feeds.readers.items():
+        found(origins, origin, **terms)
+        for key, reader in readers.items():
             reader.made = made[key]
 
-    patch.setattr(Feeds, "found", late)
+    patch.setattr(Origins, "found", late)
 
 
 def call_the_end_of_each_page_the_edge(patch: Patch) -> None:
-    before = Recovery._hand_over
+    before = Serving._hand_over
 
-    def hand_over(recovery: Recovery, answered: Answered) -> list[Act]:
+    def hand_over(serving: Serving, answered: Answered) -> list[Served]:
         is_asked = isinstance(answered.asked, FetchPage)
-        return before(recovery, answered._replace(edge=answered.page.upto) if is_asked else answered)
+        return before(serving, answered._replace(edge=answered.page.upto) if is_asked else answered)
 
-    patch.setattr(Recovery, "_hand_over", hand_over)
+    patch.setattr(Serving, "_hand_over", hand_over)
 
 
 def hide_breaks_from_neighbours(patch: Patch) -> None:
@@ -89,10 +91,10 @@ def hide_breaks_from_neighbours(patch: Patch) -> None:
 
 
 def give_up_logs_without_a_gap(patch: Patch) -> None:
-    def superseded(feeds: Feeds, origin: Origin) -> None:
-        feeds.roster.forget(origin)
+    def superseded(origins: Origins, origin: Origin) -> None:
+        origins._roster.forget(origin)
 
-    patch.setattr(Feeds, "superseded", superseded)
+    patch.setattr(Origins, "superseded", superseded)
 
 
 def give_offsets_twice(patch: Patch) -> None:

@@ -10,9 +10,9 @@ from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Append, Appended, Effect, LinkDown, LinkUp, LogRead, NotAppended, ReadLog, Tick
 from vestnik.model.times import MICROS
 from vestnik.recovery import reading
-from vestnik.recovery.feeds import SUPERSEDED
+from vestnik.recovery.arrivals import BEYOND
 from vestnik.recovery.pages import read_page
-from vestnik.recovery.reading import BEYOND
+from vestnik.recovery.roster import SUPERSEDED
 from vestnik.routing.router import AdvertisingRouter
 from vestnik.wire.messages import (
     AdminS,

@@ -7,9 +7,9 @@ import pytest
 from broker.worlds import ACME, World, ids, quote, sent_to
 from recovery.test_pages import EVEN, Log
 from vestnik.recovery import replays
-from vestnik.recovery.pages import PLACES, read_page
+from vestnik.recovery.pages import read_page
 from vestnik.wire.messages import Fetch, Fetched, FetchMore, Position, Subscribe, Took
-from vestnik.wire.origins import ENDLESS, ReadTerms, Span
+from vestnik.wire.origins import ENDLESS, PLACES, ReadTerms, Span
 from vestnik.wire.replays import Replay
 
 

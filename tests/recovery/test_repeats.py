@@ -107,7 +107,7 @@ def test_a_reader_that_lags_at_one_log_gets_it_of_the_other_and_once() -> None:
     world.silent = {X, Y}
     assert took(world, 2) == []
     assert ids(y.publish(quote(1, "3"))) == ["3"], "it has not come to it at x"
-    (read,) = [one for one in world.broker.recovery.feeds.requests._open.values() if one.origin == X]
+    (read,) = [one for one in world.broker.recovery.requests._open.values() if one.origin == X]
     assert read.sent is not None
     world.silent = set()
     assert ids(world.tell("u", x.page_of(read.sent))) == ["2"]
@@ -149,7 +149,7 @@ def test_it_is_remembered_from_when_it_was_given() -> None:
     assert took(world, 21) == []
     assert ids(y.publish(quote(1, "b"))) == ["b"]
     took(world, 22)
-    (read,) = [one for one in world.broker.recovery.feeds.requests._open.values() if one.origin == X]
+    (read,) = [one for one in world.broker.recovery.requests._open.values() if one.origin == X]
     assert read.sent is not None
     assert ids(world.tell("u", x.page_of(read.sent))) == []
 

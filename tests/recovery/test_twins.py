@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vestnik import Event, Filter
-from vestnik.recovery.feeds import Feeds, Start
 from vestnik.recovery.reader import Reader
+from vestnik.recovery.readers import Start
+from vestnik.recovery.recovery import Recovery
 from vestnik.recovery.tail import Tail
 from vestnik.wire.origins import Origin, Slice, Span
 
@@ -16,31 +17,31 @@ class World:
     """Feeds with one reader that follows two logs, and a window of one event that is full."""
 
     def __init__(self, wanted: Filter) -> None:
-        self.feeds = Feeds(OWN, Tail(1 << 20), lambda event: [KEY])
+        self.recovery = Recovery(OWN, Tail(1 << 20), lambda event: [KEY], lambda neighbour: ())
         self.reader = Reader(KEY, wanted, 1, window=1)
-        self.feeds.begin(self.reader, Start())
-        self.feeds.found(OTHER)
+        self.recovery.readers.begin(self.reader, Start())
+        self.recovery.origins.found(OTHER)
         self.read(OTHER, Slice(1, (), 1), 1)
         self.live(OWN, 1, "first", 1)
         assert self.reader.number == 1 and self.reader.room == 0
 
     def live(self, origin: Origin, offset: int, id: str, v: int) -> None:
         event = Event("q", {"v": v}, id=id, source="p").stamped(origin.broker, offset)
-        self.feeds.live(origin, [event], [[self.reader] if self.reader.filter.matches(event) else []])
+        self.recovery.feeds.live(origin, [event], [[self.reader] if self.reader.filter.matches(event) else []])
 
     def read(self, origin: Origin, page: Slice, edge: int) -> None:
         """Answer what is read of a log."""
-        for read in self.feeds.next_reads():
+        for read in self.recovery._next_reads():
             if read.origin == origin:
-                self.feeds.requests.read(read.request, origin, page, edge)
+                self.recovery.requests.read(read.request, origin, page, edge)
 
     def take(self) -> None:
         self.reader.take(self.reader.number)
-        self.feeds.made_room(KEY)
+        self.recovery.readers.made_room(KEY)
 
     @property
     def given(self) -> list[str]:
-        flights = [flight for _, _, flight in self.feeds.giving.given]
+        flights = [flight for _, _, flight in self.recovery.feeds.giving.given]
         return [id for flight in flights for id in [event.id for event in flight.events] or ["gap"]]
 
 
@@ -48,7 +49,7 @@ def test_a_reader_without_room_was_not_given_the_event() -> None:
     """Its log loses the event before the reader has room; the repeat at the other broker is all that there is."""
     world = World(Filter.all())
     world.live(OWN, 2, "second", 1)
-    world.feeds.superseded(OWN)
+    world.recovery.origins.superseded(OWN)
     world.take()
     world.live(OTHER, 1, "second", 1)
     assert world.given == ["first", "gap", "second"]
@@ -68,7 +69,7 @@ def test_an_event_that_nobody_was_given_is_not_repeated() -> None:
     """While a log is out of reach nobody is given its events, which may still arrive."""
     world = World(Filter.all())
     world.take()
-    world.feeds.lost(OTHER)
+    world.recovery.origins.lost(OTHER)
     world.live(OTHER, 1, "second", 1)
     world.live(OWN, 2, "second", 1)
     assert world.given == ["first", "second"]
@@ -78,7 +79,7 @@ def test_an_event_that_a_filter_did_not_want_is_not_repeated() -> None:
     world = World(Filter.parse("v < 5"))
     world.take()
     world.live(OWN, 2, "second", 7)
-    world.feeds.change(KEY, Filter.all())
+    world.recovery.readers.change(KEY, Filter.all())
     world.read(OTHER, Slice(1, (), 1), 1)
     world.live(OTHER, 1, "second", 7)
     assert world.given == ["first", "second"]
@@ -87,7 +88,7 @@ def test_an_event_that_a_filter_did_not_want_is_not_repeated() -> None:
 def test_an_event_is_recognised_after_the_filter_of_a_lagging_reader_changes() -> None:
     world = World(Filter.parse("v < 9"))
     world.live(OTHER, 1, "second", 1)
-    world.feeds.change(KEY, Filter.all())
+    world.recovery.readers.change(KEY, Filter.all())
     world.take()
     repeat = Event("q", {"v": 1}, id="first", source="p").stamped("b", 2)
     world.read(OTHER, Slice(1, (repeat,), 3, None, "", (1,)), 3)
@@ -99,7 +100,7 @@ def test_an_event_is_recognised_in_a_log_that_was_found_later() -> None:
     world = World(Filter.all())
     world.take()
     late = Origin("c", 1)
-    world.feeds.found(late)
+    world.recovery.origins.found(late)
     repeat = Event("q", {"v": 1}, id="first", source="p").stamped("c", 1)
     world.read(late, Slice(1, (repeat,), 2, None, "", (1,)), 2)
     assert world.given == ["first"]

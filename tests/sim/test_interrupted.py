@@ -164,8 +164,8 @@ def test_a_subscription_is_in_the_past_until_it_has_read_all_of_it(until: float,
     net.settle()
     core = net.brokers["b0"].core
     assert isinstance(core, BrokerCore)
-    assert core.recovery.feeds.is_in_past(("c", "all")) is is_past
+    assert core.recovery.readers.is_in_past(("c", "all")) is is_past
     net.restore("b1", "b2")
     net.settle()
-    assert not core.recovery.feeds.is_in_past(("c", "all"))
+    assert not core.recovery.readers.is_in_past(("c", "all"))
     assert handed(net.trace, "c") == [str(number) for number in range(1, 41)]

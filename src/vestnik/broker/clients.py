@@ -8,9 +8,9 @@ from vestnik.broker.naming import NamedLogs
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.times import FOREVER, MICROS
-from vestnik.recovery.feeds import Feeds
 from vestnik.recovery.flight import Flight
 from vestnik.recovery.reader import Reader
+from vestnik.recovery.readers import Readers
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Answer, Delivery, NodeId, Position, Subscribe, Unknown
 from vestnik.wire.pages import pages
@@ -141,10 +141,10 @@ class Client:
 class Clients:
     """All local clients of one broker, by their names, and the terms on which they have something here."""
 
-    def __init__(self, router: Router, feeds: Feeds) -> None:
+    def __init__(self, router: Router, readers: Readers) -> None:
         self.known: dict[NodeId, Client] = {}
         self._router = router
-        self._feeds = feeds
+        self._readers = readers
         self._has_returned = False
 
     def heard(self, name: NodeId) -> Client:
@@ -185,7 +185,7 @@ class Clients:
 
     def _go_on(self, client: Client) -> None:
         for reader in client.readers if client.takes else ():
-            self._feeds.made_room(reader.key)
+            self._readers.made_room(reader.key)
 
     # --- terms ---
 

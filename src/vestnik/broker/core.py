@@ -141,7 +141,7 @@ class BrokerCore:
             self.topology.histories.add(own)
         self._sweep = sweep
         self._next_sweep = 0.0
-        self._clients = clients = Clients(router, recovery.feeds)
+        self._clients = clients = Clients(router, recovery.readers)
         self._outlet = outlet = Outlet(own, router, clients.known, recovery)
         self._questions = Questions(name, self.topology)
         self._reviews = Reviews(name)
@@ -218,7 +218,7 @@ class BrokerCore:
 
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait, because a reader would lose events otherwise."""
-        return self.recovery.is_pressed(now)
+        return self.recovery.pressure.is_on(now)
 
     def lags(self, client: NodeId) -> bool:
         """Return whether a subscription of a client reads a log by itself: it goes on when the client has taken."""
@@ -253,7 +253,7 @@ class BrokerCore:
     # --- pages of logs ---
 
     def _fetch_page(self, message: FetchPage, sender: NodeId, now: float) -> list[Effect]:
-        return self._outlet.perform(self.recovery.fetch_page(message, sender))
+        return self._outlet.perform(self.recovery.serving.fetch_page(message, sender))
 
     def _page_read(self, message: PageRead, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.perform(self.recovery.page_read(message, sender))

@@ -12,8 +12,8 @@ from vestnik.broker.settling import Settling
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import asks, ordinary
 from vestnik.model.times import MICROS
-from vestnik.recovery.feeds import Start
 from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.readers import Start
 from vestnik.recovery.recovery import Recovery
 from vestnik.routing.router import Router
 from vestnik.wire.messages import Fetch, FetchMore, NodeId
@@ -63,7 +63,7 @@ class Fetches:
             if known.fetches.get(request) is not reader:
                 return []  # the client has gone
             feeds = self._recovery.feeds
-            feeds.begin(reader, Start(replay=message.replay))
+            self._recovery.readers.begin(reader, Start(replay=message.replay))
             feeds.replaying.pick(key)
             effects = self._outlet.perform(self._recovery.moved())
             if asked is not None:
@@ -86,12 +86,12 @@ class Fetches:
         reader = self._clients.heard(client).fetches.get(message.request)
         if reader is None:
             return []
-        self._recovery.feeds.took(reader, reader.number)
+        self._recovery.readers.took(reader, reader.number)
         return self._outlet.perform(self._recovery.moved())
 
     def left(self, client: NodeId) -> None:
         """End the fetches of a client that is not connected any more."""
         fetches = self._clients.known[client].fetches
         for reader in fetches.values():
-            self._recovery.feeds.end(reader.key)
+            self._recovery.readers.end(reader.key)
         fetches.clear()

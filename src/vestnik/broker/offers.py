@@ -94,9 +94,9 @@ class Offers:
         if self._restricts and (before is None or before[1] != offered):
             number = next(self._numbers)
             self._offered[source] = number, offered
-            self._acts += self._recovery.offer(number, offered)
+            self._acts += self._recovery.offering.offer(number, offered)
             if before is not None:
-                self._acts += self._recovery.withdraw(before[0])
+                self._acts += self._recovery.offering.withdraw(before[0])
 
     def prolong(self, now: float) -> None:
         """Renew advertisements whose lease has ended while events wait that may have been accepted under them."""
@@ -163,7 +163,7 @@ class Offers:
         self._unhost(source)
         number, _ = self._offered.pop(source, (0, None))
         if number:
-            self._acts += self._recovery.withdraw(number)
+            self._acts += self._recovery.offering.withdraw(number)
 
     def _unhost(self, source: Source) -> None:
         origin = self._replayed.pop(source, None)

@@ -20,8 +20,8 @@ from vestnik.broker.settling import Settling, answer
 from vestnik.model.filters import Filter
 from vestnik.model.reserved import SUBSCRIPTION, asks
 from vestnik.model.times import MICROS
-from vestnik.recovery.feeds import Start
 from vestnik.recovery.reader import Reader, ReaderKey
+from vestnik.recovery.readers import Start
 from vestnik.recovery.reads import FUTURE
 from vestnik.recovery.recovery import Recovery
 from vestnik.routing.propagation import Source
@@ -128,7 +128,7 @@ class Subscriptions:
             start = Start(at, None, replay, until)
         if message.epoch and not cursors and replay is None:
             self._recovery.feeds.giving.tell(reader, Gap("", 0, 0, FORGOTTEN), force=True)
-        self._recovery.feeds.begin(reader, start)
+        self._recovery.readers.begin(reader, start)
         resumed, seen = bool(message.epoch), message.seen
         begun = SubscriptionMade(*source, message.filter, message.afresh, resumed, replay, made, seen)
         effects = [begun, *self._outlet.perform(self._recovery.moved())]
@@ -158,9 +158,9 @@ class Subscriptions:
         changed: list[Effect] = []
         if before.filter != message.filter:
             since = int(now * MICROS) if message.made == NO_PAST else None
-            self._recovery.feeds.change(source, message.filter, since)
+            self._recovery.readers.change(source, message.filter, since)
             changed = [SubscriptionChanged(*source, message.filter)]
-        self._recovery.feeds.made_room(source)
+        self._recovery.readers.made_room(source)
         return [*changed, *self._outlet.perform(self._recovery.moved())]
 
     def _ask_what_is_open(
@@ -204,7 +204,7 @@ class Subscriptions:
         self._router.unsubscribe(source, subscription.filter)
         self._announce(source, subscription.filter)
         ended = self._ended(source, reason)
-        self._recovery.feeds.end(source)
+        self._recovery.readers.end(source)
         return [ended]
 
     def lapsed(self, source: Source, wanted: Filter) -> list[Effect]:
@@ -215,7 +215,7 @@ class Subscriptions:
             return []
         del client.subscriptions[source.name]
         ended = self._ended(source, LAPSED)
-        self._recovery.feeds.end(source)
+        self._recovery.readers.end(source)
         self._announce(source, wanted)
         self._clients.forget(source.node)
         return [ended]
@@ -244,7 +244,7 @@ class Subscriptions:
         for position, number in taken:
             known = subscriptions.get(position.name)
             if known is not None and known.epoch == position.epoch:
-                self._recovery.feeds.took(known.reader, number)
+                self._recovery.readers.took(known.reader, number)
         return self._outlet.perform(self._recovery.moved())
 
 

@@ -10,7 +10,7 @@ from vestnik.matching.single.index import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.recovery.selection import Selection, left_out
-from vestnik.wire.origins import Placed, ReadTerms, Slice, Span
+from vestnik.wire.origins import PLACES, Placed, ReadTerms, Slice, Span
 from vestnik.wire.packing import pack, unpack
 from vestnik.wire.pages import pages
 from vestnik.wire.replays import Replay
@@ -26,8 +26,6 @@ PASSED: Final = 64 * 1024 * 1024
 """Bytes that are passed over for one page, because nothing in them can be wanted."""
 LOOK: Final = 256
 """Bytes that can be passed over in the time in which a sieve looks at one entry."""
-PLACES: Final = 0
-"""The limit of a read that only asks where the last events begin, to read them page by page afterwards."""
 
 
 class LogEntry(NamedTuple):

@@ -23,8 +23,8 @@ FUTURE: Final = 60 * MICROS
 ANSWER_WITHIN: Final = 30.0
 """Seconds in which a broker answers. After that it is asked again, or the readers go on without it."""
 
-WhenRead: TypeAlias = Callable[[Slice, int], None]
-"""Takes in a page, with the edge of its origin."""
+WhenRead: TypeAlias = Callable[[int, Slice, int], None]
+"""Takes in the page of a request, with the edge of its origin."""
 WhenLost: TypeAlias = Callable[[], None]
 """Told that a page will not come, because the origin is out of reach."""
 WhenLate: TypeAlias = Callable[[int], bool]
@@ -108,10 +108,10 @@ class Requests:
         self._last = 0
         self._open: dict[int, Waiting] = {}
 
-    def new(self, origin: Origin, make: Callable[[int], WhenRead], told: WhenNotRead) -> int:
-        """Return the number of a new request; `make` is given it, and returns who waits for the page."""
+    def new(self, origin: Origin, when_read: WhenRead, told: WhenNotRead) -> int:
+        """Return the number of a new request."""
         number = self._last = max(self._last + 1, int(self._clock() * MICROS))
-        self._open[number] = Waiting(origin, self._clock(), make(number), told)
+        self._open[number] = Waiting(origin, self._clock(), when_read, told)
         return number
 
     def sent(self, read: PageRequest) -> None:
@@ -128,7 +128,7 @@ class Requests:
             one.at = self._clock()
         else:
             del self._open[number]
-        one.when_read(page, edge)
+        one.when_read(number, page, edge)
 
     def drop(self, origin: Origin) -> list[WhenLost]:
         """Forget the requests to an origin; return who is to be told."""
@@ -159,6 +159,10 @@ class Requests:
 def past_start(since: int | None) -> int | None:
     """Return from when on logs are read for a replay since a time."""
     return None if since is None else max(0, since - FUTURE)
+
+
+def out_of_reach(origin: Origin) -> str:
+    return f"{origin.title} cannot be reached"
 
 
 def no_answer(origin: Origin) -> str:

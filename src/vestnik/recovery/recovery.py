@@ -8,30 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from itertools import count
-from typing import Final, NamedTuple, TypeAlias
-
-from msgspec.structs import replace
+from typing import NamedTuple, TypeAlias
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.times import MICROS
-from vestnik.recovery.answers import Answered, ClientHistories, Offered, WantedPage
+from vestnik.model.work import together
+from vestnik.recovery.allowance import Allowance
+from vestnik.recovery.answers import Offered
+from vestnik.recovery.arrivals import Arrivals
 from vestnik.recovery.feeds import Feeds
+from vestnik.recovery.giving import Giving
 from vestnik.recovery.limits import RecoveryLimits
 from vestnik.recovery.meeting import Meeting
-from vestnik.recovery.pages import parts_of
+from vestnik.recovery.offering import Offering
+from vestnik.recovery.origins import Origins
+from vestnik.recovery.picking import Picking
+from vestnik.recovery.pressure import Pressure
 from vestnik.recovery.reader import Reader, ReaderKey
-from vestnik.recovery.reads import PageRequest, WhenNotRead
-from vestnik.recovery.replays import out_of_reach
+from vestnik.recovery.readers import Readers
+from vestnik.recovery.reading import Reading
+from vestnik.recovery.reads import PageRequest, Requests, WhenNotRead, out_of_reach
+from vestnik.recovery.repeats import Repeats
+from vestnik.recovery.replaying import Replaying
+from vestnik.recovery.roster import COMPARING, Roster
+from vestnik.recovery.serving import ReadLog, Serving
 from vestnik.recovery.tail import Tail
 from vestnik.recovery.topology import Rerouted, Say, Topology
 from vestnik.wire.messages import NodeId, Recalled
 from vestnik.wire.origins import (
     ENDLESS,
-    FetchPage,
     Frontiers,
-    Offer,
     Origin,
     OriginGone,
     OriginHere,
@@ -48,21 +54,7 @@ class Later(NamedTuple):
     at: float
 
 
-class ReadLog(NamedTuple):
-    """Read a page of this broker's own log below offset `end` from disk. It comes back to `log_read` by its number."""
-
-    number: int
-    terms: ReadTerms
-    end: int
-
-
 Act: TypeAlias = Say | ReadLog | Later
-FAR: Final = 0.5
-"""The share of the memory for events by which a reader may lag before publishers have to wait."""
-MANY: Final = 100
-"""Readers that lag and are looked at whenever somebody publishes."""
-LOOK_EVERY: Final = 0.005
-"""Seconds after which more of them are looked at again."""
 
 
 class Recovery:
@@ -79,22 +71,30 @@ class Recovery:
         wanted_by: Callable[[NodeId], tuple[Filter, ...]],
         limits: RecoveryLimits = RecoveryLimits(),  # noqa: B008  # a frozen value
     ) -> None:
+        repeats = Repeats(limits.repeat_window, limits.repeat_window_age)
+        roster = Roster(own, tail.routed, repeats, Allowance(limits.in_flight))
+        giving = Giving(own, tail, repeats, roster.cursor_of)
+
+        def clock() -> float:
+            return giving.now
+
+        self._own = own
         self.tail = tail
-        self.limits = limits
         self.topology = Topology(own)
         self.meeting = Meeting()
-        self.feeds = Feeds(own, tail, matching, lambda: self.meeting.missing, limits)
-        self._own = own
-        self._wanted_by = wanted_by
-        self._histories = ClientHistories()
+        self.requests = Requests(clock)
+        replaying = Replaying(roster, giving, lambda: self.meeting.missing)
+        self.feeds = Feeds(replaying)
+        self.origins = Origins(roster, self.requests, replaying)
+        self.readers = Readers(own, roster, giving, replaying)
+        arrivals = Arrivals(replaying, matching)
+        self._reading = Reading(roster, self.requests, replaying, arrivals)
+        self._picking = Picking(roster, self.requests, replaying)
+        self.offering = Offering(tail, self.topology)
+        self.pressure = Pressure(own, tail, roster, limits.stalled, clock)
+        self.serving = Serving(tail, self.topology, self.requests, wanted_by, clock, self.pressure.note_read)
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
-        self._numbers = count(1)
-        self._reading: dict[int, tuple[WantedPage, int]] = {}  # with the end of the log before
-        self._offers: dict[int, Filter] = {}
-        self._withdrawn: list[tuple[int, int]] = []  # offers, and up to where all must be routed before
-        self._lagging: dict[tuple[NodeId, int], tuple[int, float]] = {}  # where feeds of others read, and when
-        self._looked_at = (0.0, False)  # when slow readers were looked at, and what was found
 
     # --- links ---
 
@@ -115,7 +115,7 @@ class Recovery:
             return self.origin_offers(OriginOffers(origin, message.offers), sender)
         for known in self.feeds.roster.logs_of(origin.broker):
             if known.log < origin.log:
-                self.feeds.superseded(known)
+                self.origins.superseded(known)
         return self._rerouted(self.topology.here(sender, origin, message.offers, history=message.history))
 
     def origin_gone(self, message: OriginGone, sender: NodeId) -> list[Act]:
@@ -124,37 +124,26 @@ class Recovery:
     def origin_offers(self, message: OriginOffers, sender: NodeId) -> list[Act]:
         before, told = self.topology.offered(sender, message.origin, message.offers)
         if before is not None:
-            self.feeds.offered(message.origin, before, message.offers)
+            self.origins.offered(message.origin, before, message.offers)
         return [*told, *self.moved()]
 
     def _rerouted(self, rerouted: Rerouted) -> list[Act]:
         for origin in rerouted.lost:
             self._frontiers.pop(origin, None)
-            self.feeds.lost(origin)
+            self.origins.lost(origin)
         for origin in rerouted.found:
             if not self.feeds.roster.is_over(origin):
-                self.feeds.found(origin, is_history=origin in self.topology.histories)
+                self.origins.found(origin, is_history=origin in self.topology.histories)
         return [*rerouted.told, *self.moved()]
 
     # --- offers ---
 
-    def offer(self, number: int, offered: Filter) -> list[Act]:
-        """Advertise at this broker; `number` was not used before."""
-        self._offers[number] = offered
-        return self._offered()
+    @property
+    def _withdrawn(self) -> bool:
+        return self.offering.has_withdrawn
 
-    def withdraw(self, number: int) -> list[Act]:
-        """Withdraw an advertisement when all is routed that was accepted under it."""
-        self._withdrawn.append((number, self.tail.next))
-        return self._offered()
-
-    def _offered(self) -> list[Act]:
-        due = [number for number, upto in self._withdrawn if upto <= self.tail.routed]
-        self._withdrawn = [one for one in self._withdrawn if one[1] > self.tail.routed]
-        for number in due:
-            self._offers.pop(number, None)
-        offers = frozenset([Offer(number, offered) for number, offered in self._offers.items()])
-        return [] if offers == self.topology.offers else [*self.topology.offer(offers)]
+    def _offered(self) -> list[Say]:
+        return self.offering.told()
 
     # --- events ---
 
@@ -207,93 +196,41 @@ class Recovery:
 
     # --- pages ---
 
-    def fetch_page(self, message: FetchPage, sender: NodeId) -> list[Act]:
-        """Read a page of the own log, or pass the request on to its origin."""
-        back = (*message.path, sender)
-        if message.origin != self._own and message.origin not in self._histories:
-            hop = self.topology.next_hop(message.origin)
-            passed = FetchPage(message.origin, message.request, message.terms, message.feed, back)
-            return [] if hop is None or hop == sender else [Say(hop, passed)]
-        terms = message.terms
-        if terms.is_shared:
-            terms = replace(terms, filters=self._wanted_by(sender))
-        asked = FetchPage(message.origin, message.request, terms, message.feed, back)
-        if message.origin in self._histories:
-            return self._ask_client(asked)
-        page = self.tail.read(terms)
-        self._note_progress((back[0], message.feed), terms, page)
-        return self._read_from_disk(asked) if page is None else self._hand_over(Answered(asked, page, self.tail.routed))
-
     def page_read(self, message: PageRead, sender: NodeId) -> list[Act]:
         """Take in a page, or pass it on to the broker that asked for it."""
         if not self.is_next_hop(message.origin, sender):
             return []
-        if not message.path:
-            self.feeds.requests.read(message.request, message.origin, message.page, message.edge)
-            return self.moved()
-        *path, back = message.path
-        if back not in self.topology.neighbours:
-            return []
-        return [Say(back, PageRead(message.origin, message.request, message.page, message.edge, tuple(path)))]
+        served = self.serving.page_read(message)
+        return [*served, *([] if message.path else self.moved())]
 
     def log_read(self, number: int, page: Slice) -> list[Act]:
-        """Take in a page that was read from disk; what was routed meanwhile is not in it."""
-        asked, end = self._reading.pop(number)
-        if end < self.tail.routed and not self.tail.is_history:
-            page = replace(page, end=end)
-        return [*self._hand_over(Answered(asked, page, max(self.tail.routed, page.upto))), *self.moved()]
-
-    def _hand_over(self, answered: Answered) -> list[Act]:
-        """Take in a page, or answer another broker: with several messages if what was picked is too large for one."""
-        asked, page, edge = answered
-        if not isinstance(asked, FetchPage):
-            self.feeds.requests.read(asked.request, asked.origin, page, edge)
-            return []
-        *path, back = asked.path
-        if back not in self.topology.neighbours:
-            return []
-        parts = [page] if asked.terms.pick is None else parts_of(page)
-        return [Say(back, PageRead(asked.origin, asked.request, part, edge, tuple(path))) for part in parts]
+        """Take in a page that was read from disk."""
+        return [*self.serving.log_read(number, page), *self.moved()]
 
     # --- histories of clients ---
 
     def host(self, origin: Origin, offered: Offered) -> list[Act]:
         """Begin to ask a client of this broker for the past, or go on with another filter."""
-        is_new = origin not in self._histories
-        self._histories.offer(origin, offered)
+        is_new = origin not in self.serving.histories
+        self.serving.histories.offer(origin, offered)
         if not is_new:
             return []
-        self.feeds.found(origin, is_history=True)
+        self.origins.found(origin, is_history=True)
         return [*self.topology.host(origin)]
 
     def unhost(self, origin: Origin) -> list[Act]:
         """End a history: its client has withdrawn it, or is not there."""
-        if origin not in self._histories:
+        if origin not in self.serving.histories:
             return []
-        self._histories.withdraw(origin)
-        self.feeds.lost(origin)
+        self.serving.histories.withdraw(origin)
+        self.origins.lost(origin)
         return [*self.topology.unhost(origin), *self.moved()]
 
     def recalled(self, message: Recalled, client: NodeId) -> list[Act]:
         """Take in what a client answers."""
-        outcome = self._histories.recalled(message, client, self.feeds.giving.now)
-        return [*self._told(outcome), *self.moved()]
+        return [*self.serving.recalled(message, client), *self.moved()]
 
-    def _ask_client(self, asked: WantedPage) -> list[Act]:
-        return self._told(self._histories.ask(asked, self.feeds.giving.now))
-
-    def _told(self, outcome: Say | Answered | None) -> list[Act]:
-        """Ask the client, or hand over what it has answered."""
-        if outcome is None:
-            return []
-        return [outcome] if isinstance(outcome, Say) else self._hand_over(outcome)
-
-    def _note_progress(self, feed: tuple[NodeId, int], terms: ReadTerms, page: Slice | None) -> None:
-        """Note where another broker reads; a feed that has come to the end gets live events."""
-        if feed[1] and (page is None or page.upto < self.tail.routed):
-            self._lagging[feed] = terms.start, self.feeds.giving.now
-        else:
-            self._lagging.pop(feed, None)
+    # --- how far logs were read ---
 
     def edge(self, origin: Origin) -> int:
         """Return where a log ends, as far as this broker knows."""
@@ -306,46 +243,14 @@ class Recovery:
         """Return how far each log was read that can be reached and from which all that comes is live."""
         return {origin: feed.cursor for origin, feed in self.feeds.roster.main.items() if feed.is_live}
 
-    def is_pressed(self, now: float) -> bool:
-        """Return whether publishers have to wait: a reader that makes progress may lose events otherwise.
-
-        One that has taken or read nothing for `stalled` seconds is not waited for. If many lag, they are looked at now
-        and then.
-        """
-        far = self.tail.far_before(FAR) if self.tail.is_whole else 0
-        if not far:
-            return False
-        lagging = self.feeds.roster.apart(self._own)
-        if len(lagging) > MANY and 0 <= now - self._looked_at[0] < LOOK_EVERY:
-            return self._looked_at[1]
-        since, readers = now - self.limits.stalled, self.feeds.readers
-        self._lagging = {feed: one for feed, one in self._lagging.items() if one[1] > since}
-        is_pressed = any(start < far for start, _ in self._lagging.values()) or any(
-            feed.cursor < far and feed.is_fetching and readers[key].moved_at > since for key, feed in lagging.items()
-        )
-        self._looked_at = now, is_pressed
-        return is_pressed
-
-    def _read_from_disk(self, asked: WantedPage) -> list[Act]:
-        number = next(self._numbers)
-        self._reading[number] = asked, self.tail.routed
-        return [ReadLog(number, self._until_now(asked.terms), self.tail.routed)]
-
-    def _until_now(self, terms: ReadTerms) -> ReadTerms:
-        """Let a time that is still to come mean now: more may be accepted before that time until the disk is read."""
-        start, since = terms.start, terms.since
-        if since is None or self.tail.latest >= since:
-            return terms
-        if terms.pick is not None:
-            return ReadTerms(max(start, self.tail.routed), terms.filters, terms.limit, None, terms.pick)
-        return ReadTerms(start, terms.filters, terms.limit, min(since, int(self.feeds.giving.now * MICROS)))
+    # --- readers ---
 
     def ask_all(self, then: Callable[[list[str]], None]) -> list[Act]:
         """Ask all brokers within reach a question that travels after the routing entries.
 
         When they have answered, call `then` with those that have not, in words.
         """
-        waiting = dict.fromkeys([one for one in self.feeds.reachable if one != self._own])  # in a fixed order
+        waiting = dict.fromkeys([one for one in self.origins.reachable if one != self._own])  # in a fixed order
         missing = self.feeds.replaying.out_of_reach()
 
         def answered(origin: Origin, reason: str = "") -> None:
@@ -358,60 +263,49 @@ class Recovery:
         for origin in list(waiting):
             when_read = partial(_whatever_is_read, partial(answered, origin))
             told = WhenNotRead(lost=partial(answered, origin, out_of_reach(origin)))
-            request = self.feeds.requests.new(origin, when_read, told)
-            acts += self._read(PageRequest(origin, request, ReadTerms(ENDLESS, (), 0)))
+            request = self.requests.new(origin, when_read, told)
+            acts += self.serving.read(PageRequest(origin, request, ReadTerms(ENDLESS, (), 0)))
         if not acts:
             then(missing)
         return acts
 
-    # --- readers ---
-
     def moved(self) -> list[Act]:
         """Return the reads that are due. Pages in memory are read at once, as many as one turn allows."""
+        if not self._has_due:
+            return []
         acts: list[Act] = []
-        while reads := self.feeds.next_reads():
+        while reads := self._next_reads():
             for read in reads:
-                acts += self._read(read)
-        return [*acts, Later(self.feeds.giving.now)] if self.feeds.has_due else acts
+                acts += self.serving.read(read)
+        return [*acts, Later(self.feeds.giving.now)] if self._has_due else acts
+
+    @property
+    def _has_due(self) -> bool:
+        """Whether pages may be wanted."""
+        return bool(self.feeds.roster.due) or self.feeds.replaying.has_due_picks
+
+    def _next_reads(self) -> list[PageRequest]:
+        """Return the pages that are wanted next, as long as something may be given in this turn."""
+        left = self.feeds.giving.left
+        if not self._has_due or left <= 0:
+            return []
+        with together(COMPARING):
+            return [*self._picking.next_reads(), *self._reading.next_reads(left)]
 
     def look_for_late(self) -> list[Act]:
         """Send requests again that were not answered in time, unless their readers go on without the answer."""
-        given_up = [act for one in self._histories.late(self.feeds.giving.now) for act in self._hand_over(one)]
-        again = [act for read in self.feeds.requests.late() for act in self._read(read)]
-        return [*given_up, *again, *self.moved()]
+        return [*self.serving.late(), *self.moved()]
 
     def shift(self, by: float) -> None:
         """Move all times, as the clock was."""
-        self.feeds.requests.shift(by)
+        self.serving.shift(by)
         self.meeting.shift(by)
         self.feeds.giving.repeats.shift(by)
-        self._histories.shift(by)
-        self._lagging = {feed: (start, at + by) for feed, (start, at) in self._lagging.items()}
+        self.pressure.shift(by)
         for reader in self.feeds.readers.values():
             reader.moved_at += by
 
-    def _read(self, read: PageRequest) -> list[Act]:
-        self.feeds.requests.sent(read)
-        if read.origin in self._histories:
-            return self._ask_client(read)
-        if read.origin != self._own:
-            hop = self.topology.next_hop(read.origin)
-            assert hop is not None, f"{read.origin} is fetched, and has no next hop"
-            return [Say(hop, read.message())]
-        page = self._read_wanted(read) or self.tail.read(read.terms)
-        if page is None:
-            return self._read_from_disk(read)
-        self.feeds.requests.read(read.request, self._own, page, self.tail.routed)
-        return []
 
-    def _read_wanted(self, read: PageRequest) -> Slice | None:
-        """Read events of which it is known who wanted them; None if that is not known of all."""
-        readers, start = read.readers, read.terms.start
-        if not readers or any(start < reader.known_from for reader in readers):
-            return None
-        return self.tail.read_wanted(start, read.terms.limit, readers)
-
-
-def _whatever_is_read(told: Callable[[], None], number: int) -> Callable[[Slice, int], None]:
-    """Return a function that takes in any page, and only tells that it came."""
-    return lambda page, edge: told()
+def _whatever_is_read(told: Callable[[], None], request: int, page: Slice, edge: int) -> None:
+    """Take in any page, and only tell that it came."""
+    told()

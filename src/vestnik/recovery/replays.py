@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.recovery.filling import Filling
 from vestnik.recovery.selection import Selection
-from vestnik.wire.messages import Gap, NodeId
+from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import Origin, Placed, Slice, Span
 from vestnik.wire.replays import Replay
 
@@ -23,9 +24,14 @@ Rank: TypeAlias = tuple[int, int, str, Origin, int]
 
 
 class Merge:
-    """The pages of a replay that are here and not given yet, at most one of each origin."""
+    """The pages of a replay that are here and not given yet, at most one of each origin.
 
-    def __init__(self) -> None:
+    If it reads `histories`, these may fill gaps at the start of logs.
+    """
+
+    def __init__(self, histories: Iterable[Origin] = ()) -> None:
+        known = list(histories)
+        self.filling = Filling(known) if known else None
         self._held: dict[Origin, tuple[deque[Placed], int]] = {}
         self._sizes: dict[Origin, int] = {}
 
@@ -209,14 +215,3 @@ def _causes_first(found: list[tuple[Origin, Placed]]) -> list[tuple[Origin, Plac
             if pair in left:
                 ordered.append(left.pop(pair))
     return ordered
-
-
-def out_of_reach(origin: Origin) -> str:
-    return f"{origin.title} cannot be reached"
-
-
-def gap_in(origin: Origin, page: Slice) -> Gap:
-    """Return the gap of a page. An answer of a client has no offsets that mean anything to others."""
-    if origin.is_of_client:
-        return Gap("", 0, 0, f"{origin.title}: {page.reason}")
-    return Gap(str(origin), *(page.gap or (0, 0)), page.reason)

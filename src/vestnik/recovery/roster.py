@@ -17,20 +17,25 @@ from vestnik.wire.origins import Origin
 Outer = TypeVar("Outer")
 Inner = TypeVar("Inner")
 
+SUPERSEDED: Final = "its broker has begun another log: what it had accepted and not sent, if anything, is gone"
+"""Why readers miss the end of a log that is over."""
+COMPARING: Final = 5_000
+"""Steps that comparing filters may cost at a time. Beyond it, more is fetched than has to be, and nothing is missed."""
 COMPARED: Final = 32
 """Readers with which a new one is compared, to find one that covers it."""
 
 
 class Roster:
-    """The readers and feeds of a broker. Readers share the `main` feed of an origin unless they have one of their own.
+    """The readers and feeds of a broker whose `own` log ends at an `edge`.
 
-    `due` are feeds that may want a page, in the order of their turns. `histories` are logs of copies, which replays
-    read, each with a feed of its own. `repeats` numbers the events that came, by which readers know what they had.
+    Readers share the `main` feed of an origin unless they have one of their own. `due` are feeds that may want a page,
+    in the order of their turns. `histories` are logs of copies, which replays read, each with a feed of its own.
+    `repeats` numbers the events that came, by which readers know what they had.
     """
 
-    def __init__(self, own: Origin, repeats: Repeats, allowance: Allowance) -> None:
+    def __init__(self, own: Origin, edge: int, repeats: Repeats, allowance: Allowance) -> None:
         self.readers: dict[ReaderKey, Reader] = {}
-        self.main: dict[Origin, Feed] = {}
+        self.main: dict[Origin, Feed] = {own: Feed(own, edge)}
         self.reachable = {own}
         self.histories: set[Origin] = set()
         self.due: dict[Feed, None] = {}
@@ -42,6 +47,8 @@ class Roster:
         self._by_origin: dict[Origin, dict[ReaderKey, Feed]] = {}
         self._by_reader: dict[ReaderKey, dict[Origin, Feed]] = {}
         self._alike: dict[Filter, dict[ReaderKey, None]] = {}  # readers by their filter
+        self.main[own].catch_up()
+        self.main[own].go_live(edge)
 
     # --- readers ---
 

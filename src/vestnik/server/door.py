@@ -121,7 +121,7 @@ class Door:
                 if name in known:
                     wrong = wrong or _changed_too_often(known[name], message)
                 if guest.identity is not None and name in known:
-                    is_past = core.recovery.feeds.is_in_past((guest.name, name))
+                    is_past = core.recovery.readers.is_in_past((guest.name, name))
                     wrong = wrong or (
                         _changed_too_early(known[name], message, guest.identity.rights) if is_past else ""
                     )

@@ -17,6 +17,8 @@ from vestnik.wire.replays import Replay
 
 ENDLESS: Final = (1 << 63) - 1
 """The end of a span of which nobody knows the end."""
+PLACES: Final = 0
+"""The limit of a read that only asks where the last events begin, to read them page by page afterwards."""
 
 
 class Origin(NamedTuple):

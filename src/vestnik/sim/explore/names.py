@@ -34,9 +34,9 @@ def name_numbers_of_core(core: BrokerCore, place: int, life: int) -> None:
     """Mark what a broker numbers. `place` is that of the broker among all nodes."""
     kinds = [Names(_first(place, life, kind)) for kind in range(4)]
     recovery = core.recovery
-    recovery.feeds.requests._last = next(kinds[0])
+    recovery.requests._last = next(kinds[0])
     recovery.feeds.roster._numbers = kinds[1]
-    recovery._numbers = kinds[2]
+    recovery.serving._numbers = kinds[2]
     core._offers._numbers = kinds[3]
 
 
