@@ -126,6 +126,58 @@ def test_what_is_allowed_is_no_offence(source: str) -> None:
     assert offences(ast.parse(source), "vestnik.model.boxes", "vestnik.model") == []
 
 
+MOST_OF_ITS_PART = 5
+"""Modules of its own part that a module of one of these parts may import. More of them is more than one idea."""
+NARROW_PARTS = ("broker", "recovery")
+ROOTS = {
+    "vestnik.broker.core": "makes all other parts of a broker, and says which of them handles which message",
+    "vestnik.recovery.recovery": "makes all other parts of the recovery of a broker, and decides nothing of theirs",
+}
+"""The modules that may import more, each with the reason: what they wire together does not know what else is wired."""
+NARROW = [path for path in MODULES if path.parent.name in NARROW_PARTS]
+
+
+def of_its_part(tree: ast.AST, module: str, package: str) -> set[str]:
+    """The other modules of its part that `module` imports anything from."""
+    here = package.split(".")
+    targets = [target.split(".") for _, target in imports(tree, package)]
+    return {".".join(one[:3]) for one in targets if one[:2] == here and len(one) > 2} - {module}
+
+
+def wide(tree: ast.AST, module: str, package: str) -> list[str]:
+    """What `module` imports of its part, if that is too much."""
+    found = sorted(of_its_part(tree, module, package))
+    return found if len(found) > MOST_OF_ITS_PART else []
+
+
+@pytest.mark.parametrize("path", NARROW, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_few_others_of_its_part(path: Path) -> None:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    module, package = ".".join(parts), ".".join(parts[:-1])
+    found = wide(ast.parse(path.read_text(encoding="utf-8")), module, package)
+    assert bool(found) == (module in ROOTS), f"{module} imports {', '.join(found) or 'few others, and is no root'}"
+
+
+def test_the_roots_exist() -> None:
+    assert set(ROOTS) <= {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in NARROW}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("from vestnik.recovery.a import A, B\nfrom vestnik.recovery.b import C", 0),
+        ("\n".join(f"from vestnik.recovery.m{n} import A" for n in range(5)), 0),
+        ("\n".join(f"from vestnik.recovery.m{n} import A" for n in range(6)), 6),
+        ("\n".join(f"from .m{n} import A" for n in range(6)), 6),
+        ("from . import a, b, c, d, e, f", 6),
+        ("def f() -> None:\n    from . import a, b, c, d, e, f", 6),
+        ("\n".join(f"from vestnik.broker.m{n} import A" for n in range(6)), 0),
+    ],
+)
+def test_a_module_of_many_ideas_is_seen(source: str, count: int) -> None:
+    assert len(wide(ast.parse(source), "vestnik.recovery.x", "vestnik.recovery")) == count
+
+
 @pytest.mark.parametrize(
     "action",
     [
