@@ -12,6 +12,7 @@ from vestnik.session.acts import Act, Hand, Missing, Say
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.subscriptions import Subscription
 from vestnik.wire.messages import Answer, Ask, Delivery, NodeId
+from vestnik.wire.origins import Origin
 
 ERRANDS: Final = ("renew", "check", "ask")
 """Errands about a subscription."""
@@ -34,6 +35,8 @@ class Inbox:
         self._is_whole_again = False  # nothing is missing any more, and what waited for that was not handed over
         self._arrivals = count()
         self._epochs = count(int(uniform(1, 2**52)))
+        self._said_logs: tuple[tuple[NodeId, int], ...] = ()
+        self._logs: Logs = {}
 
     def add(self, name: str) -> Subscription:
         known = self.subscriptions[name] = Subscription(name, next(self._epochs))
@@ -47,6 +50,12 @@ class Inbox:
         followed = [known for known in self.subscriptions.values() if known.epoch]
         self._missing.update(known.name for known in followed)
         return self.ask(followed, now)
+
+    def logs_of(self, said: tuple[tuple[NodeId, int], ...]) -> Logs:
+        """Return the log of each broker as text. Nearly always they are the same as in the last message."""
+        if said != self._said_logs:
+            self._said_logs, self._logs = said, {broker: str(Origin(broker, log)) for broker, log in said}
+        return self._logs
 
     def take(self, delivery: Delivery, logs: Logs, now: float) -> Iterator[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it.

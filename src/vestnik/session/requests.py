@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import count
 from typing import TypeAlias
 
-from vestnik.model.streams import WINDOW
 from vestnik.wire.messages import Advertise, Request, Subscribe, Unadvertise, Unsubscribe
 
 Subject: TypeAlias = tuple[str, str | int]
@@ -55,23 +54,3 @@ def subject_of(request: Request) -> Subject:
         case Advertise(name) | Unadvertise(name):
             return "advertisement", name
     return "publication", request.request
-
-
-class Unanswered:
-    """How many events were published since the first publication that is not answered."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._before: dict[int, int] = {}  # by request, how many were published before it
-
-    def has_room_for(self, events: int) -> bool:
-        """Whether so many more may be published before that is answered."""
-        first = next(iter(self._before.values()), self._count)
-        return not self._before or self._count - first + events <= WINDOW
-
-    def said(self, request: int, events: int) -> None:
-        self._before[request] = self._count
-        self._count += events
-
-    def answered(self, request: int) -> None:
-        self._before.pop(request, None)

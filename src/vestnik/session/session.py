@@ -10,7 +10,6 @@ goes on at the cursors, so that nothing is missed or repeated.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,9 +22,10 @@ from vestnik.model.times import FOREVER
 from vestnik.session.acts import Act, Alarm, AskApplication, Done, Found, Over, Say, Told
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.checking import Checking
-from vestnik.session.inbox import Inbox, Logs
+from vestnik.session.inbox import Inbox
+from vestnik.session.outbox import Outbox
 from vestnik.session.pages import Pages
-from vestnik.session.requests import Requests, Unanswered
+from vestnik.session.requests import Requests
 from vestnik.session.subscriptions import WINDOW, Subscription
 from vestnik.wire.messages import (
     Accepted,
@@ -35,7 +35,6 @@ from vestnik.wire.messages import (
     Fetched,
     FetchMore,
     Message,
-    NodeId,
     Notify,
     Position,
     Publish,
@@ -53,7 +52,6 @@ from vestnik.wire.messages import (
     Unknown,
     Unsubscribe,
 )
-from vestnik.wire.origins import Origin
 from vestnik.wire.replays import Replay
 
 NOTHING_SEEN: Final[Mapping[str, int]] = MappingProxyType({})
@@ -81,15 +79,12 @@ class Session:
         self._refresh = refresh
         self._advertisements: dict[str, Advertise] = {}
         self._requests = Requests(first_request)
-        self._unpublished: deque[Publish] = deque()
-        self._unanswered = Unanswered()
+        self._outbox = Outbox()
         self._pages = Pages()
         self._agenda: Agenda[Errand] = Agenda()
         self._inbox = Inbox(self._agenda, uniform)
         self._subscriptions = self._inbox.subscriptions
         self._alarm_at = FOREVER
-        self._said_logs: tuple[tuple[NodeId, int], ...] = ()
-        self._logs: Logs = {}
 
     # --- what the application wants ---
 
@@ -197,20 +192,11 @@ class Session:
     def publication(self, events: Iterable[Event], now: float) -> tuple[int, list[Act]]:
         """Publish, and return the number of the request too."""
         number = self._requests.new_number()
-        self._unpublished.append(Publish(tuple(events), request=number))
+        self._outbox.add(Publish(tuple(events), request=number))
         return number, [*self._publish_more(now), *self._alarm()]
 
     def _publish_more(self, now: float) -> list[Act]:
-        """Send queued publications in order, at most WINDOW past the oldest unacknowledged one.
-
-        So the broker can still recognise repeats.
-        """
-        acts: list[Act] = []
-        while self._unpublished and self._unanswered.has_room_for(len(self._unpublished[0].events)):
-            publication = self._unpublished.popleft()
-            self._unanswered.said(publication.request, len(publication.events))
-            acts.append(self._request(publication, now))
-        return acts
+        return [self._request(publication, now) for publication in self._outbox.due()]
 
     def fetch(self, wanted: Filter, replay: Replay, now: float) -> tuple[int, list[Act]]:
         """Ask for past events; return the number of the request too. The answer comes page by page."""
@@ -251,24 +237,18 @@ class Session:
 
     def notified(self, message: Notify, now: float) -> Iterator[Act]:
         """As `handle`, one notification after another: the application may act in between."""
-        logs, take = self._logs_of(message.logs), self._inbox.take
+        logs, take = self._inbox.logs_of(message.logs), self._inbox.take
         for delivery in message.deliveries:
             yield from take(delivery, logs, now)
         yield from self._alarm()
 
-    def _logs_of(self, said: tuple[tuple[NodeId, int], ...]) -> Logs:
-        """Return the log of each broker as text. Nearly always they are the same as in the last message."""
-        if said != self._said_logs:
-            self._said_logs, self._logs = said, {broker: str(Origin(broker, log)) for broker, log in said}
-        return self._logs
-
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
             case Notify(deliveries, logs):
-                names = self._logs_of(logs)
+                names = self._inbox.logs_of(logs)
                 return [act for delivery in deliveries for act in self._inbox.take(delivery, names, now)]
             case Answer():
-                return self._inbox.answered(message, self._logs_of(message.logs), now)
+                return self._inbox.answered(message, self._inbox.logs_of(message.logs), now)
             case Unknown(position):
                 known = self._subscriptions.get(position.name)
                 if known is None or known.epoch != position.epoch:
@@ -278,7 +258,7 @@ class Session:
             case Accepted():
                 return [*self._accepted(message, now), *self._inbox.release_held(now)]
             case Refused(request, reason, unknown):
-                self._unanswered.answered(request)
+                self._outbox.answered(request)
                 refused = self._refused(request, reason, unknown=unknown)
                 return [*refused, *self._inbox.release_held(now), *self._publish_more(now)]
             case Fetched(request, events, lost, more):
@@ -290,7 +270,7 @@ class Session:
             case Reviewed(request):
                 return [Told(request, message) for _ in self._done(request)]
             case Stored(request, refused):
-                self._unanswered.answered(request)
+                self._outbox.answered(request)
                 done = self._done(request) or [Done(Publish(()))]
                 acts = [Done(act.what, "", refused) for act in done if refused or act.what.request]
                 return [*acts, *self._publish_more(now)]
@@ -312,15 +292,10 @@ class Session:
                 case Subscribe(name) if name in self._subscriptions:
                     known = self._subscriptions[name]
                     known.accepted, known.settled = act.what.filter, False
+                    self._renew_later(Errand("renew", name), lease, now)
                 case Advertise(name) if name in self._advertisements:
                     self._advertisements[name] = replace(self._advertisements[name], settled=False)
-        if lease < FOREVER:
-            for act in done:
-                match act.what:
-                    case Subscribe(name) if name in self._subscriptions:
-                        self._renew_later(Errand("renew", name), lease, now)
-                    case Advertise(name) if name in self._advertisements:
-                        self._renew_later(Errand("offer", name), lease, now)
+                    self._renew_later(Errand("offer", name), lease, now)
         return [*acts, *[replace(act, missing=message.missing) for act in done]]
 
     def _refused(self, number: int, reason: str, *, unknown: bool) -> list[Act]:

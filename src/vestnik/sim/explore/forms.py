@@ -27,6 +27,7 @@ from vestnik.recovery.reads import Requests, Waiting
 from vestnik.recovery.repeats import Repeats, Until
 from vestnik.routing.cover_index import Catalogue, CoverIndex
 from vestnik.session.agenda import Agenda
+from vestnik.session.inbox import Inbox
 from vestnik.session.session import Session
 from vestnik.sim.explore.brokers import BrokerNode
 from vestnik.sim.explore.clients import ClientNode
@@ -41,7 +42,8 @@ LEFT_OUT: Final[dict[type, frozenset[str]]] = {
     Repeats: frozenset({"_now", "_began"}),  # no run lasts until an event is too old to be remembered
     Requests: frozenset({"_last"}),  # counts names
     Waiting: frozenset({"at"}),  # every lease is longer than the time in which a broker answers
-    Session: frozenset({"_alarm_at", "_said_logs", "_logs"}),  # alarms are not heard; the others are a cache
+    Session: frozenset({"_alarm_at"}),  # alarms are not heard
+    Inbox: frozenset({"_said_logs", "_logs"}),  # a cache
     BrokerNode: frozenset({"_settings"}),
     ClientNode: frozenset({"_settings", "_heard"}),
 }
