@@ -202,10 +202,20 @@ def test_a_broker_that_forgot_counts_anew() -> None:
     client.handle(pushed(1, 2), 0.0)
     subscribe, ask = said(client.resume(1.0))
     assert isinstance(subscribe, Subscribe)
-    assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 1, asked(2))
-    assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 1), 2.0)) == [Done(subscribe)]
-    assert results(client.handle(pushed(1, epoch=EPOCH + 1), 2.0)) == [Hand(event(1), (("s", 3),))]
+    assert (subscribe.epoch, subscribe.afresh, ask) == (EPOCH, EPOCH + 2, asked(2))
+    assert results(client.handle(Accepted(subscribe.request, epoch=EPOCH + 2), 2.0)) == [Done(subscribe)]
+    assert results(client.handle(pushed(1, epoch=EPOCH + 2), 2.0)) == [Hand(event(1), (("s", 3),))]
     assert client.handle(pushed(3), 2.0) == [], "it is of the numbering that was forgotten"
+
+
+def test_each_connection_proposes_a_numbering_of_its_own() -> None:
+    """A broker may have begun the one proposed before, and its answer was lost with the connection."""
+    client = session()
+    proposed = [one for at in (1.0, 2.0) for one in said(client.resume(at)) if isinstance(one, Subscribe)]
+    assert [one.epoch for one in proposed] == [EPOCH, EPOCH]
+    assert len({EPOCH + 1, *(one.afresh for one in proposed)}) == 3
+    assert client.handle(pushed(1, epoch=proposed[0].afresh), 3.0) == [], "no broker numbers like that here"
+    assert results(client.handle(pushed(1, epoch=proposed[1].afresh), 3.0)) == handed(1)
 
 
 def test_what_came_early_is_dropped_if_the_broker_forgot_and_comes_again() -> None:

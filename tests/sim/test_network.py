@@ -109,6 +109,26 @@ def test_a_client_that_was_away_gets_what_was_kept() -> None:
     assert handed(net.trace, "c") == ["1", "2"]
 
 
+def test_a_client_is_back_at_a_broker_whose_answer_it_never_heard() -> None:
+    """That broker has the subscription, but gives other numbers than the one that the client heard meanwhile."""
+    net = network(line(2), access=Link(Constant(1.0)))
+    for client, broker in (("c", "b1"), ("p", "b0"), ("q", "b1")):
+        net.attach(client, broker)
+    net.subscribe("c", "all", ALL, lease=1000.0, window=100)
+    net.run(net.now + 1.5)
+    net.move("c", "b0")
+    net.settle()
+    net.publish("p", quote(1), quote(2))
+    net.settle()
+    net.cut("b0", "b1")
+    net.move("c", "b1")
+    net.publish("q", quote(3, "q"), quote(4, "q"))
+    net.settle()
+    net.restore("b0", "b1")
+    net.settle()
+    assert handed(net.trace, "c") == ["1", "2", "3", "4"]
+
+
 def test_a_client_that_crashes_begins_anew() -> None:
     net = pair()
     net.crash_client("c")

@@ -43,6 +43,17 @@ class Inbox:
         self.by_epoch[known.afresh] = known
         return known
 
+    def propose_others(self) -> None:
+        """Propose numberings that no broker knows yet.
+
+        A broker may have begun those proposed on an earlier connection, and its answer was lost. Another broker would
+        then begin the same, with other events under the same numbers.
+        """
+        for known in self.subscriptions.values():
+            del self.by_epoch[known.afresh]
+            known.afresh = next(self._epochs)
+            self.by_epoch[known.afresh] = known
+
     def ask_for_all(self, now: float) -> list[Act]:
         """Ask what was missed of all subscriptions; effects wait for the answer."""
         for known in self.subscriptions.values():

@@ -224,6 +224,7 @@ class Session:
         """
         self._alarm_at = FOREVER
         self._pages.clear()  # fetches start again
+        self._inbox.propose_others()
         acts: list[Act] = [self._say_advertisement(name, now) for name in self._advertisements]
         acts += [self._say_subscription(known, now) for known in self._subscriptions.values()]
         acts += self._inbox.ask_for_all(now)
