@@ -14,15 +14,15 @@ from vestnik.server.credit import FEWEST, Credit
 from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.origins import Routed
 
-FLUSH_EVERY: Final = 0.01
-"""Seconds for which what is sent is collected while events are routed, unless it is much: clients wake less often."""
+FLUSH_EVERY: Final = 0.005
+"""Seconds for which what is sent is collected while events wait for their turns, unless it is much."""
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
 SHORT: Final = 0.001
 """Seconds for which events are routed before the end of the turn is waited for."""
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
-PART: Final = 20_000
+PART: Final = 30_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
 
 
@@ -85,10 +85,14 @@ class Dispatch:
         self._is_scheduled = False
         self._spent = 0.0  # seconds of this turn of the loop for which events were routed
         self._is_ending = False
+        self._flushed_at = 0.0
+        self._flushing: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
         """Route nothing more. The next life routes the events that are stored."""
         self._backlog = Backlog()
+        if self._flushing is not None:
+            self._flushing.cancel()
 
     @property
     def waiting(self) -> int:
@@ -189,20 +193,30 @@ class Dispatch:
         """Handle what waits in one lane, until its turn is over."""
         self._is_scheduled = False
         now = time.perf_counter()
-        until, flush_at = now + TURN, now + FLUSH_EVERY
+        until = now + TURN
         lane = self._backlog.turn()
         try:
             while lane is not None and now <= until and (first := self._backlog.first(lane)) is not None:
                 message, sender = self._backlog.take(lane, self._part(first.sender))
                 self._do(message, sender)
                 now = time.perf_counter()
-                if now > flush_at:
-                    self._flush()
-                    flush_at = now + FLUSH_EVERY
+                self._flush_now_and_then(now)
         finally:
-            self._flush()
             if self._backlog:
                 self._schedule()
+
+    def _flush_now_and_then(self, now: float) -> None:
+        """Flush, unless that was done lately: then when it is time again. Clients wake less often in a flood."""
+        wait = self._flushed_at + FLUSH_EVERY - now
+        if wait <= 0:
+            self._flushed_at = now
+            self._flush()
+        elif self._flushing is None:
+            self._flushing = self._loop.call_later(wait, self._flush_at_last)
+
+    def _flush_at_last(self) -> None:
+        self._flushing, self._flushed_at = None, time.perf_counter()
+        self._flush()
 
     def _advance(self, node: NodeId) -> None:
         """Let a client or a neighbour go on that has waited, in a later turn of the loop; forget one that has left."""
