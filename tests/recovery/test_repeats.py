@@ -107,10 +107,9 @@ def test_a_reader_that_lags_at_one_log_gets_it_of_the_other_and_once() -> None:
     world.silent = {X, Y}
     assert took(world, 2) == []
     assert ids(y.publish(quote(1, "3"))) == ["3"], "it has not come to it at x"
-    (read,) = [one for one in world.broker.recovery.requests._open.values() if one.origin == X]
-    assert read.sent is not None
+    (read,) = [one.read for one in world.broker.recovery.requests._open.values() if one.read.origin == X]
     world.silent = set()
-    assert ids(world.tell("u", x.page_of(read.sent))) == ["2"]
+    assert ids(world.tell("u", x.page_of(read))) == ["2"]
 
 
 def test_a_reader_that_read_it_by_itself_does_not_get_it_again() -> None:
@@ -149,9 +148,8 @@ def test_it_is_remembered_from_when_it_was_given() -> None:
     assert took(world, 21) == []
     assert ids(y.publish(quote(1, "b"))) == ["b"]
     took(world, 22)
-    (read,) = [one for one in world.broker.recovery.requests._open.values() if one.origin == X]
-    assert read.sent is not None
-    assert ids(world.tell("u", x.page_of(read.sent))) == []
+    (read,) = [one.read for one in world.broker.recovery.requests._open.values() if one.read.origin == X]
+    assert ids(world.tell("u", x.page_of(read))) == []
 
 
 class OneByOne:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from vestnik.recovery.reader import ReaderKey
-from vestnik.recovery.reads import PAGE, PageRequest, Requests, WhenNotRead
+from vestnik.recovery.reads import PAGE, PageRequest, Requests
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.replays import Picks
 from vestnik.recovery.roster import Roster
@@ -30,11 +30,10 @@ class Picking:
             feed, start, until = self._roster.own(key).get(origin), ENDLESS, None
             if picks.until is not None and feed is not None and origin not in self._roster.histories:
                 start, until = feed.cursor, picks.until
-            told = WhenNotRead(late=partial(self._late, key, picks, origin))
-            request = self._requests.new(origin, partial(self._read, key, picks, origin), told)
-            limit = PLACES if picks.are_many else PAGE
-            wanted = self._roster.readers[key].filter
-            reads.append(PageRequest(origin, request, ReadTerms(start, (wanted,), limit, until, picks.replay)))
+            limit, wanted = PLACES if picks.are_many else PAGE, self._roster.readers[key].filter
+            terms = ReadTerms(start, (wanted,), limit, until, picks.replay)
+            when_read, late = partial(self._read, key, picks, origin), partial(self._late, key, picks, origin)
+            reads.append(self._requests.new(origin, terms, when_read, late=late))
         return reads
 
     def _read(self, key: ReaderKey, picks: Picks, origin: Origin, request: int, page: Slice, edge: int) -> None:

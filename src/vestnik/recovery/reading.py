@@ -15,7 +15,6 @@ from vestnik.recovery.reads import (
     PAGE,
     PageRequest,
     Requests,
-    WhenNotRead,
     neighbours,
     no_answer,
     past_start,
@@ -56,8 +55,7 @@ class Reading:
             for group in neighbours(feeds):
                 readers = [self._roster.readers[feed.reader] for feed in group if feed.reader is not None]
                 limit = min(PAGE, share, max([reader.room for reader in readers]))
-                asked = self._ask(group, [reader.filter for reader in readers], limit)
-                reads.append(asked._replace(readers=set(readers)))
+                reads.append(self._ask(group, [reader.filter for reader in readers], limit, are_known=True))
         return reads
 
     def _take_due(self, most: int) -> list[Feed]:
@@ -78,16 +76,18 @@ class Reading:
         is_held = self._replaying.picks(key) or self._replaying.holds(key, feed.origin)
         return not is_held and self._roster.readers[key].room > 0
 
-    def _ask(self, feeds: list[Feed], filters: Iterable[Filter], limit: int) -> PageRequest:
-        first = feeds[0]
-        told = WhenNotRead(late=partial(self._late, feeds))
-        request = self._requests.new(first.origin, partial(self._arrivals.read, feeds), told)
-        for feed in feeds:
-            feed.ask(request)
+    def _ask(self, feeds: list[Feed], filters: Iterable[Filter], limit: int, *, are_known: bool = False) -> PageRequest:
+        """Ask for a page. If the readers of the feeds `are_known`, nobody else reads it."""
+        first, readers = feeds[0], self._roster.readers
         terms = terms_of(first, filters, limit)
         if first.reader is not None and first.origin in self._roster.histories:  # it answers each page by itself
-            terms = replace(terms, since=past_start(self._roster.readers[first.reader].past_since))
-        return PageRequest(first.origin, request, terms, first.number)
+            terms = replace(terms, since=past_start(readers[first.reader].past_since))
+        when_read, late = partial(self._arrivals.read, feeds), partial(self._late, feeds)
+        alone = {readers[feed.reader] for feed in feeds if are_known and feed.reader is not None}
+        read = self._requests.new(first.origin, terms, when_read, feed=first.number, readers=alone, late=late)
+        for feed in feeds:
+            feed.ask(read.request)
+        return read
 
     def _late(self, feeds: list[Feed], request: int) -> bool:
         """Let readers that end or merge go on without an origin; return whether its page is still wanted."""

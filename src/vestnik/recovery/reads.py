@@ -31,13 +31,6 @@ WhenLate: TypeAlias = Callable[[int], bool]
 """Told that the page of a request has not come in time; returns whether it is wanted still."""
 
 
-class WhenNotRead(NamedTuple):
-    """The functions that are told that a page will not come, or is late."""
-
-    lost: WhenLost | None = None
-    late: WhenLate | None = None
-
-
 class PageRequest(NamedTuple):
     """A page that is wanted of the log of an origin, for a feed by its number, or for no feed.
 
@@ -86,14 +79,16 @@ def widest(distinct: Iterable[Filter]) -> tuple[Filter, ...]:
 
 
 class Waiting:
-    """An open request: its origin, when and how it was sent last, and the functions that are told its outcome."""
+    """An open request: the page that is wanted, when it was asked for last, and who is told what becomes of it."""
 
-    def __init__(self, origin: Origin, at: float, when_read: WhenRead, told: WhenNotRead) -> None:
-        self.origin = origin
+    def __init__(
+        self, read: PageRequest, at: float, when_read: WhenRead, lost: WhenLost | None, late: WhenLate | None
+    ) -> None:
+        self.read = read
         self.at = at
-        self.sent: PageRequest | None = None
         self.when_read = when_read
-        self.when_lost, self.when_late = told
+        self.when_lost = lost
+        self.when_late = late
 
 
 class Requests:
@@ -108,21 +103,27 @@ class Requests:
         self._last = 0
         self._open: dict[int, Waiting] = {}
 
-    def new(self, origin: Origin, when_read: WhenRead, told: WhenNotRead) -> int:
-        """Return the number of a new request."""
+    def new(
+        self,
+        origin: Origin,
+        terms: ReadTerms,
+        when_read: WhenRead,
+        *,
+        feed: int = 0,
+        readers: Set[Reader] = frozenset(),
+        lost: WhenLost | None = None,
+        late: WhenLate | None = None,
+    ) -> PageRequest:
+        """Return a new request. If the page is `lost` or `late`, these are told."""
         number = self._last = max(self._last + 1, int(self._clock() * MICROS))
-        self._open[number] = Waiting(origin, self._clock(), when_read, told)
-        return number
-
-    def sent(self, read: PageRequest) -> None:
-        """Note how a request was sent, so that it can be sent again."""
-        if read.request in self._open:
-            self._open[read.request].sent = read
+        read = PageRequest(origin, number, terms, feed, readers)
+        self._open[number] = Waiting(read, self._clock(), when_read, lost, late)
+        return read
 
     def read(self, number: int, origin: Origin, page: Slice, edge: int) -> None:
         """Hand over the page of a request, or a part of it. One that came too late is ignored."""
         one = self._open.get(number)
-        if one is None or one.origin != origin:
+        if one is None or one.read.origin != origin:
             return
         if page.more:
             one.at = self._clock()
@@ -132,7 +133,7 @@ class Requests:
 
     def drop(self, origin: Origin) -> list[WhenLost]:
         """Forget the requests to an origin; return who is to be told."""
-        lost = [number for number, one in self._open.items() if one.origin == origin]
+        lost = [number for number, one in self._open.items() if one.read.origin == origin]
         told = [self._open.pop(number).when_lost for number in lost]
         return [when_lost for when_lost in told if when_lost is not None]
 
@@ -145,9 +146,9 @@ class Requests:
                 continue
             if one.when_late is not None and not one.when_late(number):
                 self._open.pop(number, None)
-            elif one.sent is not None:
+            else:
                 one.at = now
-                again.append(one.sent)
+                again.append(one.read)
         return again
 
     def shift(self, by: float) -> None:

@@ -27,7 +27,7 @@ from vestnik.recovery.pressure import Pressure
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.readers import Readers
 from vestnik.recovery.reading import Reading
-from vestnik.recovery.reads import PageRequest, Requests, WhenNotRead, out_of_reach
+from vestnik.recovery.reads import PageRequest, Requests, out_of_reach
 from vestnik.recovery.repeats import Repeats
 from vestnik.recovery.replaying import Replaying
 from vestnik.recovery.roster import COMPARING, Roster
@@ -262,9 +262,8 @@ class Recovery:
         acts: list[Act] = []
         for origin in list(waiting):
             when_read = partial(_whatever_is_read, partial(answered, origin))
-            told = WhenNotRead(lost=partial(answered, origin, out_of_reach(origin)))
-            request = self.requests.new(origin, when_read, told)
-            acts += self.serving.read(PageRequest(origin, request, ReadTerms(ENDLESS, (), 0)))
+            lost = partial(answered, origin, out_of_reach(origin))
+            acts += self.serving.read(self.requests.new(origin, ReadTerms(ENDLESS, (), 0), when_read, lost=lost))
         if not acts:
             then(missing)
         return acts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
@@ -23,6 +23,14 @@ Rank: TypeAlias = tuple[int, int, str, Origin, int]
 """The time of an event, whether it comes before or after others of that time, its source, its origin and its seq."""
 
 
+class Held(NamedTuple):
+    """The events of a page that are not given yet, up to which offset it went, and the bytes of one on average."""
+
+    events: deque[Placed]
+    upto: int
+    size: int
+
+
 class Merge:
     """The pages of a replay that are here and not given yet, at most one of each origin.
 
@@ -32,19 +40,17 @@ class Merge:
     def __init__(self, histories: Iterable[Origin] = ()) -> None:
         known = list(histories)
         self.filling = Filling(known) if known else None
-        self._held: dict[Origin, tuple[deque[Placed], int]] = {}
-        self._sizes: dict[Origin, int] = {}
+        self._held: dict[Origin, Held] = {}
 
     def holds(self, origin: Origin) -> bool:
         return origin in self._held
 
     def hold(self, origin: Origin, page: Slice) -> None:
-        self._held[origin] = deque(page.placed()), page.upto
-        self._sizes[origin] = page.average_size
+        self._held[origin] = Held(deque(page.placed()), page.upto, page.average_size)
 
     def size_at(self, origin: Origin) -> int:
         """Return the bytes of an event in the page of an origin, on average."""
-        return self._sizes[origin]
+        return self._held[origin].size
 
     def drop(self, origin: Origin) -> None:
         """Forget the page of an origin; it is fetched again."""
@@ -57,7 +63,7 @@ class Merge:
         than what the log has after it. None comes before a cause that is in a page of another origin, unless they wait
         for each other.
         """
-        heads = [(self._held[origin][0][0], origin) for origin in origins]
+        heads = [(self._held[origin].events[0], origin) for origin in origins]
         logs: dict[NodeId | None, Placed] = {
             origin.broker: placed for placed, origin in heads if not _is_copy(placed, origin)
         }
@@ -70,17 +76,14 @@ class Merge:
 
     def _waits(self, effect: Event, origin: Origin) -> bool:
         """Return whether a cause of an event is in the page of another origin."""
-        others = [events for one, (events, _) in self._held.items() if one != origin]
+        others = [held.events for one, held in self._held.items() if one != origin]
         return any((one.event.source, one.event.id) in effect.causes for events in others for one in events)
 
     def pop(self, origin: Origin) -> int | None:
         """Remove the next event of an origin. After the last one, return up to which offset its page went."""
-        events, upto = self._held[origin]
-        events.popleft()
-        if events:
-            return None
-        del self._held[origin]
-        return upto
+        held = self._held[origin]
+        held.events.popleft()
+        return None if held.events else self._held.pop(origin).upto
 
 
 class Picks:

@@ -62,7 +62,6 @@ class Serving:
 
     def read(self, read: PageRequest) -> list[Served]:
         """Read a page for the feeds of this broker: of its own log at once if it is in memory."""
-        self._requests.sent(read)
         if read.origin in self.histories:
             return self._ask_client(read)
         if read.origin != self._own:
