@@ -137,8 +137,6 @@ class BrokerCore:
             own, tail, lambda event: self._outlet.matching(event), router.wanted_by, limits
         )
         self.topology = recovery.topology
-        if log.is_history:
-            self.topology.histories.add(own)
         self._sweep = sweep
         self._next_sweep = 0.0
         self._clients = clients = Clients(router, recovery.readers)

@@ -44,7 +44,7 @@ class Arrivals:
         if part is None and page.upto >= edge:
             self._go_back(feed, edge)
         elif part is None:
-            self._roster.due[feed] = None
+            self._roster.enqueue(feed)
         elif (
             self._give_shared(feed, part)
             if feed.reader is None
@@ -64,7 +64,7 @@ class Arrivals:
         for reader in self._roster.sharing(feed.origin) if key is None else [self._roster.readers[key]]:
             self._replaying.tell(reader, Gap(str(feed.origin), edge, feed.cursor, BEYOND), force=True)
         feed.start_at(edge)
-        self._roster.due[feed] = None
+        self._roster.enqueue(feed)
 
     def _give_shared(self, feed: Feed, page: Slice) -> bool:
         """Give a page to all readers that share a feed. One without room goes on with a feed of its own.
@@ -81,7 +81,7 @@ class Arrivals:
             offset, apart = event.seq or 0, roster.apart(origin)
             if self._giving.left <= 0:
                 feed.advance(offset)
-                roster.due[feed] = None
+                roster.enqueue(feed)
                 return False
             keys = [key for key in self._matching(event) if key in roster.readers and key not in apart]
             if feed.is_past(offset):
@@ -116,10 +116,10 @@ class Arrivals:
             if feed.cursor >= (feed.past or 0) and (main is not None or feed.cursor >= edge):
                 self._replaying.finish(feed.reader, origin)
             else:
-                roster.due[feed] = None
+                roster.enqueue(feed)
             return
         if not feed.go_live(edge):
-            roster.due[feed] = None
+            roster.enqueue(feed)
             if feed.reader is not None:
                 self._replaying.give_merged(feed.reader)
             return

@@ -132,6 +132,10 @@ class Feed:
         self.request = request
         self._dirty = False
 
+    def wait_no_longer(self) -> None:
+        """Note that the origin has not answered in time."""
+        self.is_late = True
+
     def go_live(self, edge: int) -> bool:
         """Become LIVE if the cursor has reached the edge of the origin and nothing broke the path since the request."""
         if self.cursor < edge or self._dirty:
@@ -144,6 +148,11 @@ class Feed:
     def start_at(self, offset: int) -> None:
         """Set the cursor of a feed of which nothing was given yet."""
         self.cursor, self.since = offset, None
+
+    def start_since(self, time: int) -> None:
+        """Start no later than at a time, unless the origin has resolved the start."""
+        if self.since is not None:
+            self.since = min(self.since, time)
 
     def replay(self, span: Span) -> None:
         """Read the log from the beginning of a span on, and give what is in the span as past events."""

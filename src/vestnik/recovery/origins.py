@@ -29,14 +29,13 @@ class Origins:
 
     def lost(self, origin: Origin) -> None:
         """Handle the loss of the next hop to an origin."""
-        self._roster.reachable.discard(origin)
-        self._roster.histories.discard(origin)
+        self._roster.lose(origin)
         for when_lost in self._requests.drop(origin):
             when_lost()
         for feed in self._roster.all(origin):
             feed.break_off()
-            if feed.since is not None and feed.reader is not None:
-                feed.since = min(feed.since, self._roster.readers[feed.reader].made)
+            if feed.reader is not None:
+                feed.start_since(self._roster.readers[feed.reader].made)
             if feed.reader is not None and (self._roster.readers[feed.reader].ends or origin not in self._roster.main):
                 self._finish(feed.reader, origin)
         self._replaying.lost(origin)
@@ -51,9 +50,8 @@ class Origins:
 
     def found(self, origin: Origin, *, is_history: bool = False) -> None:
         """Handle a new next hop to an origin. An origin that was never seen is read from when each reader was made."""
-        self._roster.reachable.add(origin)
+        self._roster.reach(origin, is_history=is_history)
         if is_history:
-            self._roster.histories.add(origin)
             return
         if origin not in self._roster.main:
             sharing: list[Reader] = []
@@ -73,7 +71,6 @@ class Origins:
             feed = self._roster.of(key, origin)
             if feed is not None and not reader.ends:
                 self._replaying.tell(reader, Gap(str(origin), feed.cursor, ENDLESS, SUPERSEDED), force=True)
-        self._roster.reachable.discard(origin)
         self._roster.forget(origin)
 
     @together(COMPARING)
@@ -88,7 +85,7 @@ class Origins:
                         feed = self._roster.part_from(feed, reader)
                         self._roster.catch_up(feed)
                     feed.doubt()
-                    self._roster.due[feed] = None
+                    self._roster.enqueue(feed)
 
 
 def _overlaps(wanted: Filter, offers: Iterable[Offer]) -> bool:

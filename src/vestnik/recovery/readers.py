@@ -137,7 +137,7 @@ class Readers:
         """Go on with a reader that has taken something, or takes again."""
         for feed in self._roster.own(key).values():
             if feed.is_fetching and feed.request is None:
-                self._roster.due[feed] = None
+                self._roster.enqueue(feed)
         self._replaying.give_merged(key)
 
     def is_in_past(self, key: ReaderKey) -> bool:

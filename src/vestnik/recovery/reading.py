@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
 
 from msgspec.structs import replace
 
@@ -60,11 +59,7 @@ class Reading:
 
     def _take_due(self, most: int) -> list[Feed]:
         """Take the feeds whose turn it is; those that cannot read now are due again when they can."""
-        due = self._roster.due
-        turns = list(islice(due, most))
-        for feed in turns:
-            del due[feed]
-        return [feed for feed in turns if self._can_read(feed)]
+        return [feed for feed in self._roster.take_due(most) if self._can_read(feed)]
 
     def _can_read(self, feed: Feed) -> bool:
         """Return whether a page is wanted: the feed waits for none, and its reader has room."""
@@ -93,7 +88,7 @@ class Reading:
         """Let readers that end or merge go on without an origin; return whether its page is still wanted."""
         waiting = [feed for feed in feeds if feed.request == request and self._roster.has(feed)]
         for feed in waiting:
-            feed.is_late = True
+            feed.wait_no_longer()
             key = feed.reader
             if key is not None and self._roster.readers[key].ends:
                 self._replaying.miss(key, no_answer(feed.origin))

@@ -80,7 +80,7 @@ class Recovery:
 
         self._own = own
         self.tail = tail
-        self.topology = Topology(own)
+        self.topology = Topology(own, is_history=tail.is_history)
         self.meeting = Meeting()
         self.requests = Requests(clock)
         replaying = Replaying(roster, giving, lambda: self.meeting.missing)
@@ -281,7 +281,7 @@ class Recovery:
     @property
     def _has_due(self) -> bool:
         """Whether pages may be wanted."""
-        return bool(self.feeds.roster.due) or self.feeds.replaying.has_due_picks
+        return self.feeds.roster.has_due or self.feeds.replaying.has_due_picks
 
     def _next_reads(self) -> list[PageRequest]:
         """Return the pages that are wanted next, as long as something may be given in this turn."""

@@ -111,7 +111,7 @@ class Replaying:
                 if reader.ends and not is_copy and feed.is_past_over:
                     self.finish(key, origin)
                 else:
-                    self.roster.due[feed] = None
+                    self.roster.enqueue(feed)
 
     # --- histories ---
 
@@ -203,7 +203,7 @@ class Replaying:
                 self.finish(key, origin)
             elif origin in ends:
                 feed.start_at(ends[origin])
-            self.roster.due[feed] = None
+            self.roster.enqueue(feed)
 
     # --- readers that end ---
 

@@ -28,9 +28,9 @@ COMPARED: Final = 32
 class Roster:
     """The readers and feeds of a broker whose `own` log ends at an `edge`.
 
-    Readers share the `main` feed of an origin unless they have one of their own. `due` are feeds that may want a page,
-    in the order of their turns. `histories` are logs of copies, which replays read, each with a feed of its own.
-    `repeats` numbers the events that came, by which readers know what they had.
+    Readers share the `main` feed of an origin unless they have one of their own. `histories` are logs of
+    copies, which replays read, each with a feed of its own. `repeats` numbers the events that came, by which readers
+    know what they had.
     """
 
     def __init__(self, own: Origin, edge: int, repeats: Repeats, allowance: Allowance) -> None:
@@ -38,7 +38,7 @@ class Roster:
         self.main: dict[Origin, Feed] = {own: Feed(own, edge)}
         self.reachable = {own}
         self.histories: set[Origin] = set()
-        self.due: dict[Feed, None] = {}
+        self._due: dict[Feed, None] = {}
         self._own_log = own
         self._new: set[Origin] = set()  # those whose shared feed was never at the edge
         self._repeats = repeats
@@ -164,6 +164,7 @@ class Roster:
         for key in list(self.apart(origin)):
             self.share(key, origin)
         self.main.pop(origin, None)
+        self.reachable.discard(origin)
         self.met(origin)
 
     def met(self, origin: Origin) -> bool:
@@ -192,11 +193,40 @@ class Roster:
         _remove(self._by_origin, origin, key)
         _remove(self._by_reader, key, origin)
 
+    def reach(self, origin: Origin, *, is_history: bool) -> None:
+        """Note that an origin can be reached."""
+        self.reachable.add(origin)
+        if is_history:
+            self.histories.add(origin)
+
+    def lose(self, origin: Origin) -> None:
+        """Note that an origin cannot be reached any more."""
+        self.reachable.discard(origin)
+        self.histories.discard(origin)
+
+    # --- turns ---
+
+    def enqueue(self, feed: Feed) -> None:
+        """Give a feed a turn: it may want a page."""
+        self._due[feed] = None
+
+    @property
+    def has_due(self) -> bool:
+        """Whether any feed may want a page."""
+        return bool(self._due)
+
+    def take_due(self, most: int) -> list[Feed]:
+        """Return the feeds whose turn it is, in order."""
+        turns = list(islice(self._due, most))
+        for feed in turns:
+            del self._due[feed]
+        return turns
+
     def catch_up(self, feed: Feed) -> None:
         """Let a feed read pages, if its origin can be reached."""
         if feed.origin in self.reachable:
             feed.catch_up()
-            self.due[feed] = None
+            self.enqueue(feed)
 
     def part_from(self, feed: Feed, reader: Reader) -> Feed:
         """Give a reader a feed of its own that starts where the shared one is."""

@@ -32,15 +32,15 @@ class Rerouted(NamedTuple):
 
 
 class Topology:
-    """The next hops of one broker, whose own log is `own`."""
+    """The next hops of one broker, whose own log is `own`. The log of a history has copies."""
 
-    def __init__(self, own: Origin) -> None:
+    def __init__(self, own: Origin, *, is_history: bool = False) -> None:
         self.own = own
         self.offers: Offers = frozenset()  # of clients of this broker
         self._reach: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour says
         self._said: dict[NodeId, dict[Origin, Offers]] = {}  # what each neighbour was told
         self._next_hop_of: dict[Origin, NodeId] = {}
-        self.histories: set[Origin] = set()  # logs of copies
+        self.histories = {own} if is_history else set[Origin]()  # logs of copies
         self._hosted: dict[Origin, None] = {}  # histories for which clients of this broker answer
 
     @property
