@@ -58,6 +58,14 @@ class Victim(NamedTuple):
             end.sendall(request)
             return response(end)
 
+    def figure(self, name: str) -> float:
+        """Return a figure that the gateway shows at /metrics."""
+        with self.connect() as end:
+            end.sendall(head("GET", "/metrics", connection="close"))
+            lines = rest(end).decode().splitlines()
+        (found,) = [float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")]
+        return found
+
     def publish(self, count: int = 1) -> Reply:
         """Publish as a client with a token does."""
         return self.ask(post(json.dumps([{"type": "q", "data": {"n": n}} for n in range(count)]).encode(), TOKEN))

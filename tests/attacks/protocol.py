@@ -69,6 +69,7 @@ class Raw:
 async def connected(victim: Victim) -> Any:
     """Somebody who has not said who it is."""
     reader, writer = await asyncio.open_connection(*read_address(victim.broker))
+    writer.transport.set_write_buffer_limits(0)  # what was said is out
     try:
         yield Raw(reader, writer)
     finally:
@@ -203,6 +204,25 @@ async def events_hard_to_match(victim: Victim, count: int = 200, size: int = MIB
         assert isinstance(answer, Stored) and not answer.refused, answer
 
 
+async def publishers_that_leave(victim: Victim, count: int = 100, filters: int = 20) -> None:
+    """Forty megabytes, which become three gigabytes of values, of clients that are gone before they are decoded."""
+    async with admitted(victim, "trudy") as subscriber:
+        for number in range(1, filters + 1):
+            await subscriber.say(subscription(f"s{number}", f"ANY x > {number}", number))
+            assert isinstance(await subscriber.hear(Accepted, Refused, Goodbye), Accepted)
+        await asyncio.gather(*[_publish_and_leave(victim, f"mallory{number}") for number in range(count)])
+    while await asyncio.to_thread(victim.figure, "vestnik_broker_events_taken_total") < count:
+        await asyncio.sleep(0.05)
+
+
+async def _publish_and_leave(victim: Victim, name: str) -> None:
+    envelope = b"\x95" + b"".join(map(msgpack.encode, ("t", "s", name)))
+    maps = b"\x81" + msgpack.encode("x") + announced(400_000, b"\x80")
+    async with admitted(victim, name) as raw:
+        with suppress(ConnectionError):
+            await raw.say(publication(b"\x91" + envelope + maps + b"\xc0"))
+
+
 async def batch_for_many_subscriptions(victim: Victim, count: int = 5_000, events: int = 1_000) -> None:
     """A batch of which every event is wanted by thousands of subscriptions."""
     await _batch(victim, ["TRUE"] * count, events, {})
@@ -238,6 +258,7 @@ ATTACKS: Final[list[Attack]] = [
     filters_that_take_long,
     filters_hard_to_compare,
     events_hard_to_match,
+    publishers_that_leave,
     batch_for_many_subscriptions,
     batch_of_many_matches,
     batch_for_many_patterns,

@@ -25,6 +25,7 @@ from attacks.protocol import (
     filters_hard_to_compare,
     filters_that_take_long,
     publication,
+    publishers_that_leave,
     subscription,
     tangled_filters,
 )
@@ -117,13 +118,14 @@ async def test_filters_that_take_long_are_answered_each(target: Victim) -> None:
 FEWER = [
     partial(filters_that_take_long, count=6),
     partial(events_hard_to_match, count=40, size=MIB // 2),
+    partial(publishers_that_leave, filters=4),
     partial(batch_for_many_subscriptions, count=2_000, events=500),
     partial(batch_of_many_matches, events=3_000),
     partial(batch_for_many_patterns, events=3_000),
 ]
 
 
-@pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched", "many", "matches", "patterns"])
+@pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched", "left", "many", "matches", "patterns"])
 async def test_nobody_else_waits_for_what_takes_long(target: Victim, attack: Attack) -> None:
     await beside(target, attack)
 

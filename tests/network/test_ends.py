@@ -122,8 +122,14 @@ async def heard(receiver: Recorder, *said: Message) -> AsyncIterator[asyncio.Str
 @contextmanager
 def busy_thread() -> Iterator[None]:
     """Keep the heavy thread from doing anything."""
-    go_on = threading.Event()
-    heavy.submit(lambda: go_on.wait(60))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        begun.set()
+        go_on.wait(60)
+
+    heavy.submit(keep)
+    assert begun.wait(60)
     try:
         yield
     finally:
@@ -202,6 +208,35 @@ async def test_what_fails_as_it_is_decoded_ends_the_connection(monkeypatch: pyte
     assert [str(error) for error in errors] == ["once"]
 
 
+async def test_decoded_messages_do_not_pile_up_before_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several connections, one has a message decoded: a decoded message may be a hundred times as large."""
+    begin, begun = heavy.begin, list[asyncio.Future[Any]]()
+
+    def noted(work: Callable[[], Any], *, first: bool = False) -> asyncio.Future[Any]:
+        begun.append(begin(work, first=first))
+        return begun[-1]
+
+    monkeypatch.setattr(heavy, "begin", noted)
+    ends = list[End]()
+    receiver = Acting(lambda end, message: ends.append(end) if isinstance(message, Hello) else None)
+    server = await listen(receiver, "127.0.0.1", 0)
+    try:
+        with busy_thread():
+            writers = [(await asyncio.open_connection(*server.address))[1] for _ in range(5)]
+            for writer in writers:
+                writer.write(frame(Hello(VERSION, "c")) + frame(LARGE))
+            await until(lambda: len(ends) == 5 and all(end.is_behind for end in ends))
+            assert len(begun) == 1
+            ends[0].close()  # whoever leaves lets the next one go on
+            await until(lambda: len(begun) == 2)
+            assert begun[0].cancelled()
+        await until(lambda: receiver.messages.count(LARGE) == 4)
+        for writer in writers:
+            writer.close()
+    finally:
+        await server.close()
+
+
 async def test_what_waits_to_be_decoded_is_dropped_when_the_connection_is_closed() -> None:
     receiver = Acting(lambda end, message: None)
     async with heard(receiver, LARGE, Ping()):
@@ -210,7 +245,7 @@ async def test_what_waits_to_be_decoded_is_dropped_when_the_connection_is_closed
             assert isinstance(receiver.end, tcp.TcpEnd) and receiver.end._decoding is not None
             decoding = receiver.end._decoding
             receiver.end.close()
-            assert decoding.cancelled()
+            await until(decoding.cancelled)  # while the thread is busy
     assert len(receiver.messages) == 1
 
 

@@ -63,8 +63,10 @@ class TcpEnd(End, asyncio.Protocol):
     """Bytes that are no messages end the connection.
 
     After a `turn` of so many seconds other connections have theirs; a message that takes long to decode is decoded on
-    another thread. Nothing is read from the socket while the end is paused, queued or decoding. If the other side
-    closes the connection meanwhile, what has come is still handed over; if the connection is reset, it is dropped.
+    another thread. A decoded message may take a hundred times the memory of its bytes: ends that share the lock `alone`
+    decode one at a time, so that such messages do not pile up before anybody takes them. Nothing is read from the
+    socket while the end is paused, queued or decoding. If the other side closes the connection meanwhile, what has come
+    is still handed over; if the connection is reset, it is dropped.
     """
 
     packs = True
@@ -76,11 +78,13 @@ class TcpEnd(End, asyncio.Protocol):
         *,
         stranger: bool = False,
         turn: float = inf,
+        alone: asyncio.Lock | None = None,
     ) -> None:
         self.peer = "nobody"
         self._receiver = receiver
         self._reader = Reader(bounds=bounds, stranger=stranger)
         self._turn_takes = turn
+        self._alone = alone or asyncio.Lock()
         self._size: int | None = None
         self._first = b""  # what came first
         self._wrong = ""  # why what came is no message
@@ -182,8 +186,12 @@ class TcpEnd(End, asyncio.Protocol):
     def _decode(self, body: bytes) -> None:
         """Decode a message on another thread."""
         self._become(State.DECODING)
-        self._decoding = heavy.begin(partial(_understood, self._reader, body))
+        self._decoding = asyncio.get_running_loop().create_task(self._decoded_alone(body))
         self._decoding.add_done_callback(partial(self._was_decoded, len(body)))
+
+    async def _decoded_alone(self, body: bytes) -> Message | str:
+        async with self._alone:
+            return await heavy.begin(partial(_understood, self._reader, body), first=True)
 
     def _was_decoded(self, size: int, found: asyncio.Future[Message | str]) -> None:
         self._decoding = None
@@ -353,8 +361,12 @@ async def listen(
 
     At most so many are `opening` at a time. OSError where that cannot be.
     """
-    bounds = Bounds(largest)
-    return await Listener.bind(lambda: TcpEnd(receiver, bounds, stranger=True, turn=TURN), host, port, tls, opening)
+    bounds, alone = Bounds(largest), asyncio.Lock()
+
+    def make() -> TcpEnd:
+        return TcpEnd(receiver, bounds, stranger=True, turn=TURN, alone=alone)
+
+    return await Listener.bind(make, host, port, tls, opening)
 
 
 async def dial(
