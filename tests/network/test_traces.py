@@ -294,6 +294,25 @@ async def test_what_was_stored_and_not_recorded_is_recorded_by_the_next_life(tmp
     assert sorted(r.event.id for r in read(trace) if isinstance(r, Published)) == ["1", "2", "3"]
 
 
+@pytest.mark.usefixtures("soon_quiet")
+async def test_what_is_missing_is_found_also_if_the_next_life_recorded_that_it_was_stored(tmp_path: Path) -> None:
+    """The broker was killed after it had stored an event and before it recorded that; its publisher repeats it."""
+    trace = tmp_path / "b.jsonl"
+    async with broker(data=tmp_path, trace=trace) as b, client(b, "p") as p:
+        await p.publish_many([quote(price, source="s", id=str(price)) for price in (1, 2)])
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join(line for line in lines if b'"Published"' not in line or b'"id":"2"' not in line))
+    async with broker(data=tmp_path, trace=trace) as b, client(b, "c") as c:
+        subscription = await c.subscribe("price > 0", name="s", replay=vestnik.Replay(all=True))
+        assert await taken(subscription, 2) == [1, 2]
+        await until_settled(trace)
+    records = read(trace)
+    assert check_trace(records, stored=True) == []
+    missed = [one.event.data["price"] for one in due(History(without(records, 1, 2))) if one.event]
+    assert missed == [1, 2]
+    assert kinds(records, Restarted, Published) == ["Restarted", "Published"] * 2, "a log is named before its events"
+
+
 async def test_a_broker_goes_on_without_a_trace_that_cannot_be_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,7 +13,7 @@ from vestnik.wire.packing import UNREADABLE, outline, pack, unpack
 class StoredEvent(Struct, frozen=True, gc=False):
     """An event that a client published. It stays packed: a start needs the names of many, and few events.
 
-    One that is `waiting` for its time has no seq yet.
+    One that is `waiting` for its time has no seq yet. It was `accepted` at this time in microseconds, if that is known.
     """
 
     client: NodeId
@@ -21,12 +21,13 @@ class StoredEvent(Struct, frozen=True, gc=False):
     id: str
     waiting: bool
     packed: bytes | Raw
+    accepted: int | None = None
 
     @classmethod
-    def read(cls, client: NodeId, packed: bytes | Raw) -> StoredEvent:
+    def read(cls, client: NodeId, packed: bytes | Raw, accepted: int | None = None) -> StoredEvent:
         """Return the event that was packed; raise one of UNREADABLE if it has no source or no id."""
         found = outline(packed)
-        return cls(client, found.source, found.id, found.seq is None, packed)
+        return cls(client, found.source, found.id, found.seq is None, packed, accepted)
 
     @classmethod
     def of(cls, client: NodeId, event: Event) -> StoredEvent:

@@ -119,7 +119,7 @@ class BrokerHost:
         )
         self._congested: set[End] = set()  # neighbours that do not take what they are sent
         if trace is not None:
-            trace.begin(core, time.time())
+            trace.watch(core, time.time())
         self.engine.start()
 
     @property

@@ -37,6 +37,7 @@ from vestnik.transport.addresses import Address
 from vestnik.transport.ends import End, Receiver
 from vestnik.transport.listening import Listener
 from vestnik.transport.tcp import TURN, address, dial, listen
+from vestnik.wire.origins import Origin
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class Broker:
         store = self._history or self._journal or memory
         if settings.trace is not None:
             self._trace = TraceFile(settings.trace, settings.name)
+            self._trace.begin(Origin(settings.name, store.log.id), time.time())
             stored = self._trace.complete(stored)
         announces = self._history is None
         core = BrokerCore(

@@ -108,7 +108,7 @@ class JournalStore:
         for record in self._journal.recent(RECENT):
             if record.kind == TAKEN:
                 try:
-                    yield StoredEvent.read(*split_taken(record.payload))
+                    yield StoredEvent.read(*split_taken(record.payload), record.time)
                 except UNREADABLE as error:
                     self.unread.append(no_event(record, error))
 

@@ -21,6 +21,7 @@ from vestnik.observe.recorder import Recorder
 from vestnik.trace.files import Begin, End, to_line
 from vestnik.trace.lives import read_lives
 from vestnik.trace.records import AnyRecord, Published, Quiet, Restarted
+from vestnik.wire.origins import Origin
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -51,11 +52,14 @@ class TraceFile:
         self._core: BrokerCore | None = None
         self._calm = Calm()
 
-    def begin(self, core: BrokerCore, now: float) -> None:
-        """Record that the broker is up."""
+    def begin(self, log: Origin, now: float) -> None:
+        """Record that the broker is up, and which log it writes."""
+        self.write([Restarted(now, self._node, str(log))])
+
+    def watch(self, core: BrokerCore, now: float) -> None:
+        """Look at this core from now on."""
         self._core = core
         self._calm.disturbed(now)
-        self.write([Restarted(now, self._node, str(core.origin))])
 
     def look(self, now: float) -> None:
         """Record since when nothing has happened, if the broker is quiet; call this once a second."""
@@ -66,7 +70,7 @@ class TraceFile:
             self.flush()
 
     def complete(self, stored: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
-        """Record what was stored and is not in the file, as it is gone through: it is published by this life."""
+        """Yield what was stored, and record as published by this life what is not in the file yet."""
         lines = self._path.read_bytes().splitlines(keepends=True)
         known = {
             (record.event.source, record.event.id)
@@ -77,7 +81,7 @@ class TraceFile:
         for one in stored:
             event = None if one.waiting or one.pair in known else one.event
             if event is not None:
-                self.write([Published(time.time(), one.client, event)])
+                self.write([Published(time.time(), one.client, event, one.accepted)])
             yield one
 
     def take(self, facts: Sequence[Fact], now: float) -> None:
