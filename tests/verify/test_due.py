@@ -151,13 +151,25 @@ def test_an_event_that_was_published_at_two_brokers_comes_once() -> None:
     assert repeated(*first, *moved, subscribed(8.0, since=2.0, seen=((LOG, 2),)), twin) == []
 
 
+def quiet(node: str, since: float, when: float, own: int, other: int) -> Quiet:
+    """Return what one of the brokers a and b says of its own log and that of the other."""
+    logs = {"a": (("a/1", own), ("b/1", other)), "b": (("b/1", own), ("a/1", other))}
+    return Quiet(when, node, since, logs[node])
+
+
+def test_what_was_due_before_a_broker_ended_is_due_though_others_agree_after_that() -> None:
+    """The broker of the event and of its client ends first, and the other has time to say that it is quiet."""
+    ups: list[AnyRecord] = [Restarted(0.0, "a", "a/1"), *BEGIN, subscribed(2.0), published(1, 5.0)]
+    agreed: list[AnyRecord] = [quiet("a", 6.0, 9.0, 0, 2), quiet("b", 6.0, 10.0, 2, 0)]
+    ended: list[AnyRecord] = [Crashed(11.0, "b"), Detached(11.0, "c", "b"), Unsubscribed(11.0, "c", "s")]
+    shut: list[AnyRecord] = [*ups, *agreed, *ended, quiet("a", 12.0, 15.0, 0, 2)]
+    assert [violation.client for violation in due(History(shut))] == ["c"]
+    assert not list(due(History([*ups, notified(5.5, 1), *shut[len(ups) :]])))
+    assert not list(due(History([*ups, *ended, quiet("a", 12.0, 15.0, 0, 2)]))), "it was on its way when b ended"
+
+
 def test_brokers_agree_if_all_are_quiet_and_have_read_all_logs() -> None:
     ups: list[AnyRecord] = [Restarted(0.0, "a", "a/1"), Restarted(0.0, "b", "b/1")]
-
-    def quiet(node: str, since: float, when: float, own: int, other: int) -> Quiet:
-        logs = {"a": (("a/1", own), ("b/1", other)), "b": (("b/1", own), ("a/1", other))}
-        return Quiet(when, node, since, logs[node])
-
     agreed = [quiet("a", 1.0, 5.0, 9, 4), quiet("b", 4.0, 7.0, 4, 9)]
     assert agreements([*ups, *agreed]) == [2], "at the end of the first to stop being quiet"
     assert agreements([*ups, quiet("a", 1.0, 5.0, 9, 4)]) == [], "the other has not said it"
@@ -167,3 +179,6 @@ def test_brokers_agree_if_all_are_quiet_and_have_read_all_logs() -> None:
     assert agreements([*ups, agreed[0], Quiet(7.0, "b", 4.0, (("b/1", 4),))]) == [], "b does not reach a"
     assert agreements([*ups, agreed[0], Crashed(6.0, "a"), agreed[1]]) == [4], "those that are up"
     assert agreements([*ups, agreed[0], Crashed(6.0, "a"), Restarted(6.5, "a", "a/1"), agreed[1]]) == []
+    third: list[AnyRecord] = [Restarted(0.0, "x", "x/1"), *ups, agreed[0], Crashed(6.0, "x"), agreed[1]]
+    assert agreements(third) == [], "x was not quiet when a was"
+    assert agreements([*third, quiet("a", 1.0, 10.0, 9, 4)]) == [5], "both were when x was down"

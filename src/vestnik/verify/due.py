@@ -5,10 +5,11 @@ is about subscriptions that their brokers recorded. The record says since when a
 which offsets on it reads the logs that the client knew before. A subscription that goes on at another broker, or in
 another life of its broker, is the same.
 
-Events are due at the end: the last record by which everything had settled. Then an event is due to a subscription that
-is there and whose client is connected, if every filter that it had since wants the event, and if the broker that
-accepted the event is up. To a subscription that ended before, events are due as far as it had come in each log, as its
-broker recorded, or its client when it subscribed again under the same name.
+Events are due when everything has settled. That is looked at for the last time that all links and brokers were there,
+and for each broker the last time that it was up: brokers that are shut down end one after another. Then an event is due
+to a subscription that is there and whose client is connected, if every filter that it had since wants the event, and if
+the broker that accepted the event is up. To a subscription that ended before, events are due as far as it had come in
+each log, as its broker recorded, or its client when it subscribed again under the same name.
 
 An event that has expired is not due, nor one that the client was told is missing: by the offsets of a gap, or, if it
 was told no offsets, all that was accepted before.
@@ -16,7 +17,7 @@ was told no offsets, all that was accepted before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from vestnik.matching import Matcher
@@ -39,7 +40,7 @@ from vestnik.trace.records import (
 )
 from vestnik.verify.connections import Connections
 from vestnik.verify.histories import History, Key, key_of
-from vestnik.verify.quiet import is_log_of
+from vestnik.verify.quiet import is_log_of, last_agreements
 from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation, named
 from vestnik.wire.messages import NodeId
@@ -69,6 +70,10 @@ class Reading:
         self.handed: set[Key] = set()
         self.gaps: list[Missing] = []
         self.lost = ALWAYS  # when the client was told for the last time of losses without offsets
+
+    @property
+    def key(self) -> tuple[NodeId, str, int | None]:
+        return self.begun.client, self.begun.name, self.begun.since
 
     def changed(self, record: Subscribed) -> None:
         if record.filter != self.filters[-1][1]:
@@ -113,11 +118,13 @@ class Claim(NamedTuple):
 
 def due(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """Yield events that were due, and were neither handed over nor in a gap."""
+    readings = {reading.key: reading for reading in _readings(history.records)}
     claims: dict[tuple[str, ...], Claim] = {}
-    for claim in [*_at_the_end(history), *_at_endings(history)]:
+    for claim in _claims(history, readings.values()):
         begun, event = claim.reading.begun, claim.accepted.record.event
         claims.setdefault((begun.client, begun.name, *key_of(event)), claim)
-    for reading, accepted, until in claims.values():
+    for by_then, accepted, until in claims.values():
+        reading = readings[by_then.key]
         client, name, event = reading.begun.client, reading.begun.name, accepted.record.event
         is_met = key_of(event) in reading.handed or reading.is_told(accepted)
         if accepted.record.at >= since and not is_met:
@@ -125,11 +132,15 @@ def due(history: History, since: float = ALWAYS) -> Iterator[Violation]:
             yield Violation("due", said, client, name, event, (reading.begun, accepted.record, until))
 
 
-def _at_the_end(history: History) -> Iterator[Claim]:
-    """Yield what subscriptions have to have that are there at the end."""
-    end = _end(history)
-    if end is None:
-        return
+def _claims(history: History, readings: Collection[Reading]) -> Iterator[Claim]:
+    """Yield all claims, those of the last end first."""
+    for end in sorted(_ends(history), reverse=True):
+        yield from _at_an_end(history, end)
+    yield from _at_endings(history, [reading for reading in readings if reading.ended])
+
+
+def _at_an_end(history: History, end: int) -> Iterator[Claim]:
+    """Yield what subscriptions have to have that are there at a record by which all had settled."""
     records = history.records[:end]
     present = _Present(records)
     readings = [one for one in _readings(records) if one.open and present.takes(one.begun.client)]
@@ -138,9 +149,8 @@ def _at_the_end(history: History) -> Iterator[Claim]:
         yield Claim(reading, one, history.records[end])
 
 
-def _at_endings(history: History) -> Iterator[Claim]:
+def _at_endings(history: History, readings: Collection[Reading]) -> Iterator[Claim]:
     """Yield what subscriptions have to have that ended: their brokers recorded how far they had come."""
-    readings = [one for one in _readings(history.records) if one.ended]
     for reading, one in _wanted(readings, _accepted(history.records) if readings else ()):
         event = one.record.event
         passed = [end for end in reading.ended if (event.seq or 0) < dict(end.seen).get(one.log, 0)]
@@ -158,11 +168,10 @@ def _wanted(readings: Iterable[Reading], accepted: Iterable[Accepted]) -> Iterat
                 yield reading, one
 
 
-def _end(history: History) -> int | None:
-    """Return the last record by which all had settled: all brokers agree, or the network was whole then."""
-    agreed = history.agreed[-1] if history.agreed else None
+def _ends(history: History) -> set[int]:
+    """Return the records by which all had settled for the last time: of a whole network, and for each broker."""
     whole = Connections(history).end()
-    return max((number for number in (agreed, whole) if number is not None), default=None)
+    return last_agreements(history.records, history.agreed) | (set() if whole is None else {whole})
 
 
 def _is_open(history: History, accepted: Accepted, end: int) -> bool:

@@ -2,7 +2,8 @@
 
 Each broker records now and then since when it is quiet, and how far it has read each log. If at one moment all brokers
 that are up were quiet, and all had read every log to its end, nothing was on its way then: accepted events travel
-before the end of the log that others are told.
+before the end of the log that others are told. What a broker said before another one crashed does not count: something
+may have been on its way from that one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ def agreements(records: Sequence[AnyRecord]) -> list[int]:
     found: set[int] = set()
     for number, record in enumerate(records):
         match record:
-            case Crashed(node=node):
+            case Crashed(node=node) if node in up:
                 up.discard(node)
-                latest.pop(node, None)
+                latest.clear()
             case Restarted(node=node, log=log) if log:
                 up.add(node)
                 latest.pop(node, None)
@@ -32,6 +33,24 @@ def agreements(records: Sequence[AnyRecord]) -> list[int]:
                 if latest.keys() == up and _agree([records[place] for place in latest.values()]):
                     found.add(min(latest.values()))
     return sorted(found)
+
+
+def last_agreements(records: Sequence[AnyRecord], agreed: Iterable[int]) -> set[int]:
+    """Return, for each broker, the last of these agreements at which it was up."""
+    up: set[NodeId] = set()
+    last: dict[NodeId, int] = {}
+    numbers = set(agreed)
+    for number, record in enumerate(records):
+        match record:
+            case Crashed(node=node):
+                up.discard(node)
+            case Restarted(node=node, log=log) if log:
+                up.add(node)
+            case Quiet(node=node):
+                up.add(node)
+        if number in numbers:
+            last.update(dict.fromkeys(up, number))
+    return set(last.values())
 
 
 def _agree(quiet: Iterable[AnyRecord]) -> bool:
