@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from jepsen.agreement import compare
-from jepsen.judge import judge
+from jepsen.judge import Finding, Key, judge
 from jepsen.plan import BROKERS, Plan
-from jepsen.records import AnyNote, Taken, Wanted, read_notes
+from jepsen.records import AnyNote, Taken, Tried, Wanted, read_notes
 from jepsen.run import run
+from vestnik.trace.files import Begin, End, to_line
+from vestnik.trace.lives import read_lives
+from vestnik.trace.records import AnyRecord, Notified, Subscribed
 
 SUBSCRIBERS = ("plain", "slow", "changing", "replaying", "late", "named", "moving")
+NEAR = 0.5
+"""Seconds around a changed filter in which `vestnik check` excuses events, as the clocks of brokers may differ."""
 
 
 def plan(*, faults: bool) -> Plan:
@@ -30,24 +36,49 @@ def notes_of(folder: Path) -> list[AnyNote]:
 
 
 def lose_in_notes(notes: list[AnyNote], subscriber: str) -> tuple[list[AnyNote], Taken]:
-    """Remove the last event that a subscriber took; return what is left, and that."""
-    place = max(n for n, note in enumerate(notes) if isinstance(note, Taken) and note.subscriber == subscriber)
-    lost = notes[place]
-    assert isinstance(lost, Taken)
-    return notes[:place] + notes[place + 1 :], lost
+    """Remove the last due event that a subscriber took; return what is left, and that."""
+    asked = [note for note in notes if isinstance(note, Wanted) and note.subscriber == subscriber]
+    changes = [later for one, later in pairwise(asked) if later.life == one.life]
+    for place, note in reversed(list(enumerate(notes))):
+        if isinstance(note, Taken) and note.subscriber == subscriber and not is_near(notes, changes, note):
+            left = notes[:place] + notes[place + 1 :]
+            if Finding(subscriber, Key(note.source, note.number)) in judge(left).lost:
+                return left, note
+    raise AssertionError(f"nothing that {subscriber} took was due")
+
+
+def is_near(notes: list[AnyNote], changes: list[Wanted], taken: Taken) -> bool:
+    """Return whether an event was published just when its subscriber changed its filter."""
+    tries = [note.at for note in notes if isinstance(note, Tried) and holds(note, taken)]
+    return any(one.called - NEAR <= at <= one.at + NEAR for one in changes for at in tries)
+
+
+def holds(tried: Tried, taken: Taken) -> bool:
+    return tried.source == taken.source and 0 <= taken.number - tried.first < len(tried.tokens)
 
 
 def lose_in_traces(traces: list[Path], clients: set[str], lost: Taken) -> None:
-    """Remove the notification of an event, as if the broker of a subscriber had not sent it."""
+    """Remove the notification of an event, as if the broker of a subscriber had not sent it, nor counted it."""
     for trace in traces:
-        lines = trace.read_bytes().splitlines(keepends=True)
-        left = [line for line in lines if not is_notification(msgspec.json.decode(line), clients, lost)]
-        trace.write_bytes(b"".join(left))
+        lives = list(read_lives(trace.read_bytes().splitlines(keepends=True)))
+        with trace.open("wb") as file:
+            for life in lives:
+                ends = [End()] if life.is_whole else []
+                file.writelines(map(to_line, [Begin(life.node), *without(life.records, clients, lost), *ends]))
 
 
-def is_notification(record: dict[str, Any], clients: set[str], lost: Taken) -> bool:
-    is_of_client = record.get("op") == "Notified" and record["client"] in clients
-    return is_of_client and record["event"]["id"] == f"{lost.source}-{lost.number}"
+def without(records: list[AnyRecord], clients: set[str], lost: Taken) -> Iterator[AnyRecord]:
+    removed: Counter[str] = Counter()  # by client, since its subscription began: its broker counts from there
+    for record in records:
+        if isinstance(record, Subscribed) and record.since is not None:
+            removed[record.client] = 0
+        if not isinstance(record, Notified) or record.client not in clients:
+            yield record
+        elif record.event.id == f"{lost.source}-{lost.number}":
+            removed[record.client] += 1
+        else:
+            numbers = tuple([(name, number - removed[record.client]) for name, number in record.numbers])
+            yield replace(record, numbers=numbers)
 
 
 async def test_everything_arrives_once_without_faults(tmp_path: Path) -> None:
