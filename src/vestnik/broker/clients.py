@@ -145,7 +145,8 @@ class Clients:
         self.known: dict[NodeId, Client] = {}
         self._router = router
         self._readers = readers
-        self._has_returned = False
+        self.has_returned = False
+        """Whether a client came back that was gone."""
 
     def heard(self, name: NodeId) -> Client:
         """Return the client that sent a message. It is connected, whether it was known before or not."""
@@ -153,15 +154,14 @@ class Clients:
         if client is None:
             client = self.known[name] = Client()
         elif not client.connected:
-            self._has_returned = True
+            self.has_returned = True
             client.connect()
             self._go_on(client)
         return client
 
-    def take_returned(self) -> bool:
-        """Return whether a client came back since the last time."""
-        has_returned, self._has_returned = self._has_returned, False
-        return has_returned
+    def forget_returns(self) -> None:
+        """Forget that clients came back: they have got what they missed."""
+        self.has_returned = False
 
     def gone(self, name: NodeId) -> None:
         """Note that a client is not connected any more."""

@@ -207,12 +207,12 @@ class BrokerCore:
         """Return what is to be done about a message from a neighbour, a local client, or the world."""
         self.recovery.feeds.giving.begin_turn(now)
         effects = self._handlers[type(message)](message, sender, now)
-        if self._clients.take_returned():
+        if self._clients.has_returned:
+            self._clients.forget_returns()
             effects = effects + self._outlet.perform(self.recovery.moved())  # what the client missed
         if self.recovery.meeting.is_waited_for:
             self.recovery.meeting.go_on(now)
-        late = self._settling.take_late()
-        return effects + late if late else effects
+        return effects + self._settling.take_late() if self._settling.late else effects
 
     def is_pressed(self, now: float) -> bool:
         """Return whether publishers have to wait, because a reader would lose events otherwise."""

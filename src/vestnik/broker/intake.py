@@ -141,6 +141,8 @@ class Intake:
 
     def _hold(self, what: Append) -> list[Effect]:
         held = [event for event in what.events if event.seq is None and event.seldom is not None]
+        if not held:
+            return []
         for event in held:
             heapq.heappush(self._held, (_release(event), next(self._holding), what.client, event))
         return [Wake(_release(event)) for event in held]

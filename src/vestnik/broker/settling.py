@@ -11,22 +11,22 @@ from vestnik.wire.messages import Accepted, NodeId, Refused, Request
 
 
 class Settling:
-    """What waits until brokers were met or have answered. `take_late` returns what came of it since the last time."""
+    """What waits until brokers were met or have answered. `late` is what came of it and was not taken."""
 
     def __init__(self, recovery: Recovery, outlet: Outlet) -> None:
         self._recovery = recovery
         self._outlet = outlet
-        self._late: list[Effect] = []
+        self.late: list[Effect] = []
 
     def take_late(self) -> list[Effect]:
-        late, self._late = self._late, []
+        late, self.late = self.late, []
         return late
 
     def when_settled(self, then: Callable[[list[str]], list[Effect]], now: float) -> list[Effect]:
         """Do something when all brokers know of what was told before, with those that do not, in words."""
 
         def ask() -> list[Effect]:
-            return self._outlet.perform(self._recovery.ask_all(lambda missing: self._late.extend(then(missing))))
+            return self._outlet.perform(self._recovery.ask_all(lambda missing: self.late.extend(then(missing))))
 
         return self.when_met(ask, now, joins=True)
 
@@ -36,7 +36,7 @@ class Settling:
         is_now = True
 
         def met() -> None:
-            (done if is_now else self._late).extend(then())
+            (done if is_now else self.late).extend(then())
 
         until = self._recovery.meeting.when_met(met, now, joins=joins)
         is_now = False

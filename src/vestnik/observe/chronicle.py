@@ -222,8 +222,8 @@ NOTICED: Final = frozenset(
 
 def _size(events: Sequence[Event]) -> int:
     """Return the bytes that events take, roughly; of many, by a sample that nobody who publishes can foresee."""
-    if not events:
-        return 0
+    if len(events) <= SAMPLE:
+        return sum(map(footprint, events))
     step = -(-len(events) // SAMPLE)
     sample = events[hash(events[0]) % step :: step]
     return sum(map(footprint, sample)) * len(events) // len(sample)

@@ -58,6 +58,7 @@ class Feed:
         "_state",
         "cursor",
         "is_late",
+        "is_live",
         "number",
         "origin",
         "past",
@@ -87,6 +88,7 @@ class Feed:
         self.request: int | None = None
         self.is_late = False
         self._state = FeedState.UNREACHABLE
+        self.is_live = False
         self._dirty = False
 
     def __repr__(self) -> str:
@@ -97,10 +99,6 @@ class Feed:
         return self._state
 
     @property
-    def is_live(self) -> bool:
-        return self._state is FeedState.LIVE
-
-    @property
     def is_fetching(self) -> bool:
         return self._state is FeedState.FETCHING
 
@@ -109,6 +107,7 @@ class Feed:
     def _become(self, state: FeedState) -> None:
         assert state in NEXT[self._state], f"{self} cannot become {state.name}"
         self._state = state
+        self.is_live = state is FeedState.LIVE
         self.request = None
         self.is_late = False
 

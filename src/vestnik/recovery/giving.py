@@ -81,7 +81,8 @@ class Giving:
 
         Return the readers that have no room, each with the offset of the first event for which it has none.
         """
-        is_plain = not twins and not any(self._has_expired(event) for event in flight.events if event.seldom)
+        seldom = [event for event in flight.events if event.seldom is not None]
+        is_plain = not twins and not any(map(self._has_expired, seldom))
         without_room: list[tuple[Reader, int]] = []
         for reader in readers:
             if is_plain and not reader.is_young and reader.remembered is None:

@@ -107,8 +107,7 @@ class Repeats:
     def add(self, origin: Origin, events: Sequence[Event]) -> dict[int, Twin]:
         """Remember events of an origin; return the twins of those that came before of others, by their offsets."""
         twins: dict[int, Twin] = {}
-        if events and self._is_alone(origin) and (events[0].seq or 0) > self._latest:
-            self._add_new(origin, events)
+        if self._follow(origin, events):
             return twins
         at = 0
         while at < len(events):
@@ -125,20 +124,17 @@ class Repeats:
         """Return whether no events of another log are remembered."""
         return self._only == origin or not (self._young or self._old)
 
-    @property
-    def _latest(self) -> int:
-        """The offset of the event that came last."""
-        return (self._young.offsets or self._old.offsets or (-1,))[-1]
-
-    def _add_new(self, origin: Origin, events: Sequence[Event]) -> None:
-        """Remember events of the only log that is remembered, which follow those that are."""
-        while events:
-            self._make_room()
-            self._only = origin
-            room = self.window - len(self._young)
-            some, events = (events, ()) if len(events) <= room else (events[:room], events[room:])
-            self._young.extend(origin, some)
-            self.serial += len(some)
+    def _follow(self, origin: Origin, events: Sequence[Event]) -> bool:
+        """Remember events if they follow others of the only log that is remembered; they are new then."""
+        young = self._young
+        has_room = len(young.offsets) + len(events) <= self.window and self._now - self._began < self._age
+        if self._only != origin or not (has_room and events and young.offsets):
+            return False
+        if (events[0].seq or 0) <= young.offsets[-1]:
+            return False
+        young.extend(origin, events)
+        self.serial += len(events)
+        return True
 
     def _add_fresh(self, origin: Origin, events: Sequence[Event]) -> int:
         """Remember the first of these events, and those after it that did not come lately either; return how many."""

@@ -42,6 +42,11 @@ class Sender:
         return not self.credit.under_way
 
     @property
+    def has_followers(self) -> bool:
+        """Return whether something is to be done when all is finished that is under way."""
+        return bool(self._followers)
+
+    @property
     def is_forgotten(self) -> bool:
         return self.is_idle and not (self.is_here or self.is_waiting or self._followers)
 
@@ -112,6 +117,13 @@ class Dispatch:
         sender.is_here, sender.is_waiting = True, room <= 0
         return room
 
+    def takes(self, client: NodeId, events: int) -> bool:
+        """Return whether so many events of a client can be taken now. If not, it is told to go on later."""
+        if events + self._senders[client].credit.under_way > FEWEST or self._is_pressed(client):
+            return events <= self.room(client)
+        self._senders[client].is_here = True
+        return True
+
     def _look(self) -> None:
         """Let publishers go on that waited for slow readers; they may have to wait again."""
         pressed, self._pressed = self._pressed, set()
@@ -156,7 +168,8 @@ class Dispatch:
         count, lane = len(events_of(message)), lane_of(message, sender)
         if isinstance(message, Routed):
             self.took(sender, count)
-        if not self._backlog.has(lane) and (not count or (self._has_time() and count <= self._part(sender))):
+        is_short = count <= FEWEST or count <= self._part(sender)
+        if not self._backlog.has(lane) and (not count or (is_short and self._has_time())):
             self._do(message, sender)
             self._flush()
         else:
@@ -221,6 +234,8 @@ class Dispatch:
     def _advance(self, node: NodeId) -> None:
         """Let a client or a neighbour go on that has waited, in a later turn of the loop; forget one that has left."""
         sender = self._senders[node]
+        if sender.is_here and not sender.is_waiting and not sender.has_followers:
+            return
         if sender.is_waiting and not self._backlog.has(node):
             sender.is_waiting = False
             self._loop.call_soon(self._go_on, node)

@@ -91,7 +91,7 @@ class Hearing:
         if not isinstance(permitted, Publish):
             self._engine.take(permitted, guest.name)
             return
-        if len(permitted.events) <= self._engine.dispatch.room(guest.name):
+        if self._engine.dispatch.takes(guest.name, len(permitted.events)):
             self._engine.take(permitted, guest.name)
         else:
             self._batches.begin(guest.name, end, permitted)

@@ -21,17 +21,14 @@ class End(ABC):
     certificates: frozenset[str] = frozenset()
     """The names in the certificate that the other end has shown, and that was verified."""
 
+    unsent = 0
+    """Bytes that go out with the next `flush`."""
     packs = False
     """Whether messages are packed as they are sent: then their events may be packed before."""
 
     @property
     def waiting(self) -> int:
         """Bytes that were sent and not taken by the other end."""
-        return 0
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that go out with the next `flush`."""
         return 0
 
     @abstractmethod

@@ -90,7 +90,6 @@ class TcpEnd(End, asyncio.Protocol):
         self._wrong = ""  # why what came is no message
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
-        self._unsent = 0  # bytes of these
         self._state = State.UNCONNECTED
         self._is_paused = False  # by the receiver
         self._decoding: asyncio.Future[Message | str] | None = None  # on another thread
@@ -126,10 +125,6 @@ class TcpEnd(End, asyncio.Protocol):
     def waiting(self) -> int:
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
-    @property
-    def unsent(self) -> int:
-        return self._unsent
-
     def send(self, message: Message) -> None:
         if self._is_open:
             try:
@@ -138,7 +133,7 @@ class TcpEnd(End, asyncio.Protocol):
                 self._fail(str(error))
                 return
             self._out.append(packed)
-            self._unsent += len(packed)
+            self.unsent += len(packed)
 
     def _fail(self, reason: str) -> None:
         """What cannot be sent ends the connection: nothing is left out in silence."""
@@ -149,7 +144,7 @@ class TcpEnd(End, asyncio.Protocol):
         if self._out and self._transport is not None:
             self._transport.write(b"".join(self._out))
         self._out.clear()
-        self._unsent = 0
+        self.unsent = 0
 
     def close(self) -> None:
         self.flush()
