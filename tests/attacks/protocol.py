@@ -34,6 +34,7 @@ PUBLISH: Final = 32
 SUBSCRIBE: Final = 33
 ANSWERS: Final = (Stored, Refused, Goodbye)
 Attack: TypeAlias = Callable[[Victim], Awaitable[None]]
+"""Some set `struck` when all is prepared, and the costly part begins."""
 
 
 class Raw:
@@ -169,47 +170,60 @@ async def event_of_lists(victim: Victim) -> None:
             await raw.hear(*ANSWERS)
 
 
-async def filters_that_take_long(victim: Victim, count: int = 30) -> None:
+async def filters_that_take_long(victim: Victim, count: int = 30, struck: asyncio.Event | None = None) -> None:
     """Subscriptions that cost a second each to parse."""
-    await _subscribe(victim, islice(costly_filters(), count))
+    await _subscribe(victim, islice(costly_filters(), count), struck)
 
 
-async def filters_hard_to_compare(victim: Victim, count: int = 60) -> None:
+async def filters_hard_to_compare(victim: Victim, count: int = 60, struck: asyncio.Event | None = None) -> None:
     """Subscriptions whose relations to each other take long to find."""
-    await _subscribe(victim, islice(tangled_filters(), count))
+    await _subscribe(victim, islice(tangled_filters(), count), struck)
 
 
-async def _subscribe(victim: Victim, filters: Iterable[str]) -> None:
+async def _subscribe(victim: Victim, filters: Iterable[str], struck: asyncio.Event | None) -> None:
     """Make subscriptions, and wait until the broker has handled all of them."""
     async with admitted(victim) as raw:
+        _strike(struck)
         for number, text in enumerate(filters, start=2):
             await raw.say(subscription(f"s{number}", text, number))
         await raw.say(publication(b"\x90"))
         await raw.hear(Stored, Goodbye)
 
 
-async def events_hard_to_match(victim: Victim, count: int = 200, size: int = MIB) -> None:
+def _strike(struck: asyncio.Event | None) -> None:
+    if struck is not None:
+        struck.set()
+
+
+async def events_hard_to_match(
+    victim: Victim, count: int = 200, size: int = MIB, struck: asyncio.Event | None = None
+) -> None:
     """Many patterns and quantifiers, and an event of a megabyte that each of them has to walk through."""
     async with admitted(victim) as raw:
         for number, (_, text) in zip(range(count), nested_filters(), strict=False):
             await raw.say(subscription(f"s{number}", text, number + 1))
+            assert isinstance(await raw.hear(Accepted, Refused, Goodbye), Accepted)
         third = size // 3
         data = {
             "text": "abcdefghij" * (third // 10),
             "lists": [[1, 2, 3]] * (third // 4),
             "numbers": [100_000] * (third // 5),
         }
+        _strike(struck)
         await raw.say(Publish((Event("t", data, id="large"),), request=count + 1))
         answer = await raw.hear(*ANSWERS)
         assert isinstance(answer, Stored) and not answer.refused, answer
 
 
-async def publishers_that_leave(victim: Victim, count: int = 100, filters: int = 20) -> None:
+async def publishers_that_leave(
+    victim: Victim, count: int = 100, filters: int = 20, struck: asyncio.Event | None = None
+) -> None:
     """Forty megabytes, which become three gigabytes of values, of clients that are gone before they are decoded."""
     async with admitted(victim, "trudy") as subscriber:
         for number in range(1, filters + 1):
             await subscriber.say(subscription(f"s{number}", f"ANY x > {number}", number))
             assert isinstance(await subscriber.hear(Accepted, Refused, Goodbye), Accepted)
+        _strike(struck)
         await asyncio.gather(*[_publish_and_leave(victim, f"mallory{number}") for number in range(count)])
     while await asyncio.to_thread(victim.figure, "vestnik_broker_events_taken_total") < count:
         await asyncio.sleep(0.05)
@@ -223,22 +237,30 @@ async def _publish_and_leave(victim: Victim, name: str) -> None:
             await raw.say(publication(b"\x91" + envelope + maps + b"\xc0"))
 
 
-async def batch_for_many_subscriptions(victim: Victim, count: int = 5_000, events: int = 1_000) -> None:
+async def batch_for_many_subscriptions(
+    victim: Victim, count: int = 5_000, events: int = 1_000, struck: asyncio.Event | None = None
+) -> None:
     """A batch of which every event is wanted by thousands of subscriptions."""
-    await _batch(victim, ["TRUE"] * count, events, {})
+    await _batch(victim, ["TRUE"] * count, events, {}, struck)
 
 
-async def batch_of_many_matches(victim: Victim, count: int = 190, events: int = 10_000) -> None:
+async def batch_of_many_matches(
+    victim: Victim, count: int = 190, events: int = 10_000, struck: asyncio.Event | None = None
+) -> None:
     """The largest batch, of events that each satisfy different filters."""
-    await _batch(victim, [f"x > {number}" for number in range(count)], events, {"x": 1000.5})
+    await _batch(victim, [f"x > {number}" for number in range(count)], events, {"x": 1000.5}, struck)
 
 
-async def batch_for_many_patterns(victim: Victim, count: int = 100, events: int = 10_000) -> None:
+async def batch_for_many_patterns(
+    victim: Victim, count: int = 100, events: int = 10_000, struck: asyncio.Event | None = None
+) -> None:
     """The largest batch, with a string in each event that many patterns are tried on."""
-    await _batch(victim, [f"x LIKE '%q{number}%z'" for number in range(count)], events, {"x": "abc"})
+    await _batch(victim, [f"x LIKE '%q{number}%z'" for number in range(count)], events, {"x": "abc"}, struck)
 
 
-async def _batch(victim: Victim, filters: Sequence[str], count: int, data: dict[str, Any]) -> None:
+async def _batch(
+    victim: Victim, filters: Sequence[str], count: int, data: dict[str, Any], struck: asyncio.Event | None
+) -> None:
     """Publish a batch for subscriptions of another connection, which takes what it is sent."""
     async with admitted(victim) as raw, admitted(victim, "trudy") as subscriber:
         for number, text in enumerate(filters, start=1):
@@ -246,6 +268,7 @@ async def _batch(victim: Victim, filters: Sequence[str], count: int, data: dict[
         for _ in filters:
             assert isinstance(await subscriber.hear(Accepted, Refused, Goodbye), Accepted)
         taking = asyncio.ensure_future(subscriber.hear(Goodbye))
+        _strike(struck)
         await raw.say(Publish(tuple(Event("t", data, id=str(number)) for number in range(count)), request=1))
         assert await raw.hear(*ANSWERS) == Stored(1)
         taking.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,6 @@ import pytest
 import vestnik
 from attacks.gateways import MIB, PATIENCE, TOKEN, Victim, neighbour, victim, with_access
 from attacks.protocol import (
-    Attack,
     admitted,
     announced,
     batch_for_many_patterns,
@@ -24,6 +23,7 @@ from attacks.protocol import (
     events_hard_to_match,
     filters_hard_to_compare,
     filters_that_take_long,
+    framed,
     publication,
     publishers_that_leave,
     subscription,
@@ -59,9 +59,16 @@ async def test_a_stranger_is_not_understood_before_it_says_hello(target: Victim)
     assert len(message) < 64 * 1024
     async with connected(target) as raw:
         await raw.say(message)
-        goodbye = await raw.hear(Goodbye)
-        assert isinstance(goodbye, Goodbye) and goodbye.code == "hello"
+        assert await raw.hear(Goodbye) == Goodbye("hello", "the first message is Hello")
     await goes_on(target)
+
+
+async def test_what_a_stranger_says_is_not_decoded(target: Victim) -> None:
+    """A message that nobody could decode is refused by its kind, like one that takes seconds."""
+    undecodable = frame(AdminS(()))[4:6] + bytes(1000)
+    async with connected(target) as raw:
+        await raw.say(framed(undecodable))
+        assert await raw.hear(Goodbye) == Goodbye("hello", "the first message is Hello")
 
 
 async def test_a_stranger_says_no_more_than_a_small_hello(target: Victim) -> None:
@@ -126,7 +133,7 @@ FEWER = [
 
 
 @pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched", "left", "many", "matches", "patterns"])
-async def test_nobody_else_waits_for_what_takes_long(target: Victim, attack: Attack) -> None:
+async def test_nobody_else_waits_for_what_takes_long(target: Victim, attack: Callable[..., Awaitable[None]]) -> None:
     await beside(target, attack)
 
 
@@ -135,16 +142,18 @@ async def test_nobody_else_waits_for_filters_that_are_hard_to_compare(tmp_path: 
         await beside(target, filters_hard_to_compare)
 
 
-async def beside(target: Victim, attack: Attack) -> None:
-    """What others publish arrives while the attack goes on, and not when it is over."""
+async def beside(target: Victim, attack: Callable[..., Awaitable[None]]) -> None:
+    """What others publish arrives while what the attack is about goes on, and not when it is over."""
     async with vestnik.connect(target.broker, token=TOKEN) as bus:
         subscription = await bus.subscribe("type IS innocent")
-        attacking = asyncio.ensure_future(attack(target))
+        struck = asyncio.Event()
+        attacking = asyncio.ensure_future(attack(target, struck=struck))
         arrived = 0
         while not attacking.done():
+            was_struck = struck.is_set()
             await bus.publish(Event("innocent"))
             await subscription.get(timeout=PATIENCE)
-            arrived += not attacking.done()
+            arrived += was_struck and not attacking.done()
             await asyncio.sleep(0)
         await attacking
         assert arrived > 2
