@@ -19,6 +19,8 @@ from network.processes import VESTNIK, told
 from network.test_durable import process
 from network.worlds import PATIENCE, broker, client, quote, until
 from vestnik import Event
+from vestnik.errors import NotAccepted, TooManyOpenFiles
+from vestnik.journal import Journal
 from vestnik.transport.addresses import read_address
 
 FEW = 64
@@ -77,6 +79,25 @@ def test_a_broker_that_may_open_too_few_files_says_so_at_once(few: int) -> None:
     need = "a broker needs 64, and one more for each connection: raise it, as by ulimit -n 1024"
     assert ended.stderr == f"vestnik: ulimit -n: the process may open {few} files; {need}\n"
     assert ended.returncode == 2
+
+
+async def test_publishers_are_refused_without_a_descriptor_and_not_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next segment cannot be begun, and the reserve is in use: that is no failure of the disk."""
+
+    def refuse(of: Journal, *_: object) -> int:
+        raise TooManyOpenFiles(tmp_path, os.strerror(errno.EMFILE))
+
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        await bus.publish(quote(1, source="s", id="1"))
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "append", refuse)
+            with pytest.raises(NotAccepted, match=r"no descriptor is left .*ulimit -n"):
+                await bus.publish(quote(2, source="s", id="2"))
+        assert b.failure == ""
+        await bus.publish(quote(2, source="s", id="2"))
+        assert [event.data["price"] for event in await bus.fetch("price > 0")] == [1, 2]
 
 
 async def test_what_cannot_be_read_yet_is_waited_for_and_not_lost(
