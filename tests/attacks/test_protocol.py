@@ -122,27 +122,29 @@ async def test_filters_that_take_long_are_answered_each(target: Victim) -> None:
     await goes_on(target)
 
 
-FEWER = [
-    partial(filters_that_take_long, count=6),
-    partial(events_hard_to_match, count=40, size=MIB // 2),
-    partial(publishers_that_leave, filters=4),
-    partial(batch_for_many_subscriptions, count=2_000, events=500),
-    partial(batch_of_many_matches, events=3_000),
-    partial(batch_for_many_patterns, events=3_000),
+FEWER = [  # and how often somebody else has to be served meanwhile, which is more often than there are costly parts
+    (partial(filters_that_take_long, count=6), 20),
+    (partial(events_hard_to_match, count=40, size=MIB // 2), 50),
+    (partial(publishers_that_leave, filters=4), 3),
+    (partial(batch_for_many_subscriptions, count=2_000, events=500), 3),
+    (partial(batch_of_many_matches, events=3_000), 3),
+    (partial(batch_for_many_patterns, events=3_000), 3),
 ]
 
 
-@pytest.mark.parametrize("attack", FEWER, ids=["parsed", "matched", "left", "many", "matches", "patterns"])
-async def test_nobody_else_waits_for_what_takes_long(target: Victim, attack: Callable[..., Awaitable[None]]) -> None:
-    await beside(target, attack)
+@pytest.mark.parametrize(("attack", "least"), FEWER, ids=["parsed", "matched", "left", "many", "matches", "patterns"])
+async def test_nobody_else_waits_for_what_takes_long(
+    target: Victim, attack: Callable[..., Awaitable[None]], least: int
+) -> None:
+    await beside(target, attack, least)
 
 
 async def test_nobody_else_waits_for_filters_that_are_hard_to_compare(tmp_path: Path) -> None:
     with victim("--data", str(tmp_path)) as target, neighbour(target):
-        await beside(target, filters_hard_to_compare)
+        await beside(target, filters_hard_to_compare, 40)
 
 
-async def beside(target: Victim, attack: Callable[..., Awaitable[None]]) -> None:
+async def beside(target: Victim, attack: Callable[..., Awaitable[None]], least: int) -> None:
     """What others publish arrives while what the attack is about goes on, and not when it is over."""
     async with vestnik.connect(target.broker, token=TOKEN) as bus:
         subscription = await bus.subscribe("type IS innocent")
@@ -156,5 +158,5 @@ async def beside(target: Victim, attack: Callable[..., Awaitable[None]]) -> None
             arrived += was_struck and not attacking.done()
             await asyncio.sleep(0)
         await attacking
-        assert arrived > 2
+        assert arrived >= least
     await goes_on(target)

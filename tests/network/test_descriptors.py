@@ -94,7 +94,8 @@ async def test_publishers_are_refused_without_a_descriptor_and_not_afterwards(
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "append", refuse)
             with pytest.raises(NotAccepted, match=r"no descriptor is left .*ulimit -n"):
-                await bus.publish(quote(2, source="s", id="2"))
+                async with asyncio.timeout(PATIENCE):
+                    await bus.publish(quote(2, source="s", id="2"))
         assert b.failure == ""
         await bus.publish(quote(2, source="s", id="2"))
         assert [event.data["price"] for event in await bus.fetch("price > 0")] == [1, 2]
