@@ -25,9 +25,9 @@ def enough(world: World, state: State) -> list[Move]:
     brokers = world.settings.brokers
     if not state.operations:
         for client in range(brokers, len(state.nodes)):
-            moves = list(world.moves_at(state, client))
-            if len(moves) == 1 and moves[0].what == "deliver":
-                return moves
+            ((channel, _),) = world.speakers[client]
+            if state.channels[channel].letters and not state.nodes[client].moves:
+                return [Move("deliver", channel)]
     if not (state.operations and state.faults):
         for broker in range(brokers):
             moves = list(world.moves_at(state, broker))

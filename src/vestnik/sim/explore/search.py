@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.sim.explore.brokers import BrokerNode
 from vestnik.sim.explore.clients import ClientNode
@@ -18,13 +18,16 @@ from vestnik.sim.explore.settings import Wrong
 from vestnik.sim.explore.world import Move, State, World
 
 COLLECTED: Final = 100_000, 10, 1_000
+Step: TypeAlias = tuple[State, Move]
+"""A move, and the state in which it is made."""
 
 
 class Outcome(NamedTuple):
-    """The result of a search: the number of states, of quiescent ones among them, and of moves between them.
+    """The result of a search: the number of states, of quiescent ones among them, and of moves that were made.
 
-    `nodes` is the number of states of single nodes, and `longest` the number of moves of the longest run. If something
-    is `wrong`, `path` says after which moves. If the search `is_complete`, there are no other states.
+    States without a choice are passed through, and not counted. `nodes` is the number of states of single nodes, and
+    `longest` the number of moves of the longest run. If something is `wrong`, `path` says after which moves. If the
+    search `is_complete`, there are no other states.
     """
 
     states: int
@@ -46,7 +49,7 @@ class _Waiting(NamedTuple):
 
 
 class Search:
-    """A search, breadth first: what is wrong is found after as few moves as possible. If it `is_deep`, depth first.
+    """A search, breadth first: what is wrong is found after as few choices as possible. If it `is_deep`, depth first.
 
     Unless it `is_reduced`, moves that commute are tried in every order.
     """
@@ -94,19 +97,30 @@ class Search:
         """Add the states that follow; return what is wrong with one of them."""
         world, seen, found = self.world, self._seen, list[_Waiting]()
         for choice, move in enumerate(self._moves(one.state)):
+            steps: list[Step] = []
             try:
-                after = world.after(one.state, move)
+                after = self._follow(one.state, move, steps)
             except Wrong as wrong:
                 return str(wrong)
-            self.moves += 1
+            self.moves += len(steps)
             key = world.key(after)
             if key not in seen:
                 seen.add(key)
-                found.append(_Waiting(self._add(one.number, choice), one.depth + 1, after))
+                found.append(_Waiting(self._add(one.number, choice), one.depth + len(steps), after))
         if self._is_deep:
             self._rng.shuffle(found)
         self._waiting += found
         return ""
+
+    def _follow(self, state: State, move: Move, steps: list[Step]) -> State:
+        """Do a move, and what follows without a choice. Note each move in `steps`, also one that is wrong."""
+        while True:
+            steps.append((state, move))
+            state = self.world.after(state, move)
+            moves = self._moves(state)
+            if len(moves) != 1 or moves[0].is_operation:
+                return state
+            (move,) = moves
 
     def _moves(self, state: State) -> list[Move]:
         return (enough(self.world, state) if self._is_reduced else []) or list(self.world.moves(state))
@@ -135,17 +149,17 @@ class Search:
         while self._parents[number] >= 0:
             choices.append(self._choices[number])
             number = self._parents[number]
-        state, told = self.world.begin(), list[str]()
+        state, steps = self.world.begin(), list[Step]()
         for choice in reversed(choices):
-            move = self._moves(state)[choice]
-            told.append(self.world.text(state, move))
-            state = self.world.after(state, move)
+            state = self._follow(state, self._moves(state)[choice], steps)
         for move in self._moves(state):
+            last: list[Step] = []
             try:
-                self.world.after(state, move)
+                self._follow(state, move, last)
             except Wrong:
-                return (*told, self.world.text(state, move))
-        return tuple(told)
+                steps += last
+                break
+        return tuple([self.world.text(*step) for step in steps])
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain, count
 from typing import Final, NamedTuple, TypeAlias
 
 from vestnik.sim.explore.brokers import BrokerNode
@@ -42,6 +43,11 @@ class Move(NamedTuple):
     what: str
     where: int
     more: tuple[str, ...] = ()
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it does not happen by itself."""
+        return self.what in COSTS
 
 
 class Speaker(NamedTuple):
@@ -245,18 +251,10 @@ class World:
 
     def key(self, state: State) -> int:
         """Return a hash that is equal for states that differ in names alone."""
-        names: dict[int, int] = {}
-        shapes: list[int] = []
-        renamed: list[int] = []
-        for one in state.nodes:
-            shapes.append(one.shape)
-            for name in one.names:
-                renamed.append(names.setdefault(name, len(names)))
-        for channel in state.channels:
-            shapes.append(channel.shape)
-            for name in channel.names:
-                renamed.append(names.setdefault(name, len(names)))
-        return hash((tuple(shapes), tuple(renamed), state[2:]))
+        parts: tuple[Place | Channel, ...] = (*state.nodes, *state.channels)
+        names = list(chain.from_iterable([one.names for one in parts]))
+        renamed = dict(zip(dict.fromkeys(names), count()))
+        return hash((*[one.shape for one in parts], *map(renamed.__getitem__, names), state[2:]))
 
     def text(self, state: State, move: Move) -> str:
         """Return a move in words."""
