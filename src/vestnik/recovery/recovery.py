@@ -136,15 +136,6 @@ class Recovery:
                 self.origins.found(origin, is_history=origin in self.topology.histories)
         return [*rerouted.told, *self.moved()]
 
-    # --- offers ---
-
-    @property
-    def _withdrawn(self) -> bool:
-        return self.offering.has_withdrawn
-
-    def _offered(self) -> list[Say]:
-        return self.offering.told()
-
     # --- events ---
 
     def is_next_hop(self, origin: Origin, sender: NodeId) -> bool:
@@ -160,13 +151,13 @@ class Recovery:
         """
         sizes = self.tail.extend([event.seq or 0 for event in events], time, packed, events, wanting)
         self.feeds.live(self._own, events, wanting, sizes)
-        return [*(self._offered() if self._withdrawn else ()), *self.moved()]
+        return [*(self.offering.told() if self.offering.has_withdrawn else ()), *self.moved()]
 
     def pass_over(self, offset: int) -> list[Act]:
         """Handle offsets of this broker at which nothing will be routed."""
         self.tail.pass_over(offset)
         self.feeds.frontier(self._own, self.tail.routed)
-        return [*self._offered(), *self.moved()]
+        return [*self.offering.told(), *self.moved()]
 
     def heard(self, origin: Origin, events: Sequence[Event], wanting: Sequence[Collection[Reader]]) -> list[Act]:
         """Handle live events that came from the next hop of their origin, also those that nobody here wants."""
