@@ -27,6 +27,14 @@ def test_the_same_event_of_another_log_is_a_twin_and_of_the_same_log_is_not() ->
     assert known.first(("s", "3")) is None and known.serial == 2
 
 
+def test_what_came_live_and_is_read_again_after_what_was_missed_is_one_event() -> None:
+    """A reader of its own was at the edge before the others: they still read the pages that lead to it."""
+    known = Repeats()
+    for offset in (7, 5, 6, 7):
+        assert known.add(X, [event(str(offset), offset)]) == {}
+    assert known.serial == 3 and known.first(("s", "7")) == (X, 7, 1)
+
+
 def event(id: str, offset: int) -> Event:
     return Event("t", source="s", id=id).stamped("x", offset)
 

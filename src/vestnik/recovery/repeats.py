@@ -39,10 +39,11 @@ class Lately:
     A table of the hashes is made when one is looked for: as long as all events are of one log, nobody looks.
     """
 
-    __slots__ = ("_indexed", "_places", "first", "hashes", "offsets", "origins")
+    __slots__ = ("_indexed", "_places", "first", "hashes", "highest", "offsets", "origins")
 
     def __init__(self, first: int) -> None:
         self.first = first  # the serial number of the first event
+        self.highest = -1  # the highest offset
         self.hashes = array("q")
         self.offsets = array("q")
         self.origins: list[Origin] = []
@@ -62,10 +63,11 @@ class Lately:
         return self._places
 
     def extend(self, origin: Origin, events: Sequence[Event]) -> None:
-        """Add events that are not here."""
+        """Add events that are not here, in the order of their offsets."""
         self.hashes.extend([hash((event.source, event.id)) for event in events])
         self.offsets.extend([event.seq or 0 for event in events])
         self.origins += [origin] * len(events)
+        self.highest = max(self.highest, self.offsets[-1])
 
     def fresh(self, events: Sequence[Event]) -> int:
         """Return how many of the first events are not here, and differ from each other."""
@@ -125,12 +127,15 @@ class Repeats:
         return self._only == origin or not (self._young or self._old)
 
     def _follow(self, origin: Origin, events: Sequence[Event]) -> bool:
-        """Remember events if they follow others of the only log that is remembered; they are new then."""
+        """Remember events if they come after all others in the only log that is remembered; they are new then.
+
+        A feed that catches up reads what is before a live event that came, and then that event again.
+        """
         young = self._young
         has_room = len(young.offsets) + len(events) <= self.window and self._now - self._began < self._age
         if self._only != origin or not (has_room and events and young.offsets):
             return False
-        if (events[0].seq or 0) <= young.offsets[-1]:
+        if (events[0].seq or 0) <= max(young.highest, self._old.highest):
             return False
         young.extend(origin, events)
         self.serial += len(events)
