@@ -214,14 +214,21 @@ class Handling:
     def __init__(self) -> None:
         self.handled: list[tuple[str, int]] = []
         self.went_on: list[str] = []
+        self.flushed: list[int] = []  # how many messages were handled by then
         self.is_pressed = False
+        self.fails = False
         router = NoLoad(make_strategy("simple"))
         self.dispatch = Dispatch(
-            router, self._handle, lambda: None, self.went_on.append, lambda client: self.is_pressed
+            router, self._handle, self._flush, self.went_on.append, lambda client: self.is_pressed
         )
 
     def _handle(self, message: Message, sender: str) -> None:
         self.handled.append((sender, len(events_of(message))))
+        if self.fails:
+            raise AssertionError("it cannot be routed")
+
+    def _flush(self) -> None:
+        self.flushed.append(len(self.handled))
 
 
 @pytest.fixture
@@ -250,6 +257,38 @@ async def test_what_waits_is_dropped_with_its_link_and_what_comes_over_the_next_
     dispatch.take(Routed(FAR, events("s", 3)), "n")
     await asyncio.sleep(0.01)
     assert waiting.handled == [("n", 3)] and dispatch.is_idle("n")
+
+
+async def test_what_follows_from_events_that_waited_is_flushed_together_and_in_time(waiting: Handling) -> None:
+    dispatch = waiting.dispatch
+    for number in range(3):
+        dispatch.take(Routed(FAR, events("s", 1)), f"n{number}")
+    await until(lambda: len(waiting.handled) == 3)
+    assert waiting.flushed[:1] == [1], "nothing was flushed lately"
+    await until(lambda: waiting.flushed[-1] == 3)
+
+
+async def test_a_message_that_fails_is_flushed_as_far_as_it_was_handled(
+    waiting: Handling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.append(str(context["exception"])))
+    dispatch, waiting.fails = waiting.dispatch, True
+    for number in range(2):
+        dispatch.take(Routed(FAR, events("s", 1)), f"n{number}")
+    await until(lambda: len(waiting.handled) == 2 and bool(waiting.flushed) and waiting.flushed[-1] == 2)
+    assert failed == ["it cannot be routed"] * 2
+
+
+async def test_nothing_is_flushed_after_the_end(waiting: Handling, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "FLUSH_EVERY", 0.1)
+    for number in range(2):
+        waiting.dispatch.take(Routed(FAR, events("s", 1)), f"n{number}")
+    await until(lambda: len(waiting.handled) == 2)
+    waiting.dispatch.close()
+    flushed = len(waiting.flushed)
+    await asyncio.sleep(0.2)
+    assert len(waiting.flushed) == flushed
 
 
 async def test_publishers_wait_while_a_reader_would_lose_events_and_then_go_on(waiting: Handling) -> None:

@@ -19,7 +19,7 @@ FLUSH_EVERY: Final = 0.005
 TURN: Final = 0.01
 """Seconds for which events are routed before something else has its turn."""
 SHORT: Final = 0.001
-"""Seconds for which events are routed before the end of the turn is waited for."""
+"""Seconds of routing after which the loop is asked to say when its turn ends; less is added up over several turns."""
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
 PART: Final = 30_000
@@ -211,23 +211,25 @@ class Dispatch:
         try:
             while lane is not None and now <= until and (first := self._backlog.first(lane)) is not None:
                 message, sender = self._backlog.take(lane, self._part(first.sender))
-                self._do(message, sender)
-                now = time.perf_counter()
-                self._flush_now_and_then(now)
+                try:
+                    self._do(message, sender)
+                finally:
+                    now = time.perf_counter()
+                    self._flush_now_or_soon(now)
         finally:
             if self._backlog:
                 self._schedule()
 
-    def _flush_now_and_then(self, now: float) -> None:
-        """Flush, unless that was done lately: then when it is time again. Clients wake less often in a flood."""
+    def _flush_now_or_soon(self, now: float) -> None:
+        """Flush at most every FLUSH_EVERY seconds: now, or by a timer. Clients wake less often in a flood."""
         wait = self._flushed_at + FLUSH_EVERY - now
         if wait <= 0:
             self._flushed_at = now
             self._flush()
         elif self._flushing is None:
-            self._flushing = self._loop.call_later(wait, self._flush_at_last)
+            self._flushing = self._loop.call_later(wait, self._flush_in_time)
 
-    def _flush_at_last(self) -> None:
+    def _flush_in_time(self) -> None:
         self._flushing, self._flushed_at = None, time.perf_counter()
         self._flush()
 
