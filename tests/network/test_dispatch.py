@@ -218,9 +218,7 @@ class Handling:
         self.is_pressed = False
         self.fails = False
         router = NoLoad(make_strategy("simple"))
-        self.dispatch = Dispatch(
-            router, self._handle, self._flush, self.went_on.append, lambda client: self.is_pressed
-        )
+        self.dispatch = Dispatch(router, self._handle, self._flush, self.went_on.append, lambda client: self.is_pressed)
 
     def _handle(self, message: Message, sender: str) -> None:
         self.handled.append((sender, len(events_of(message))))

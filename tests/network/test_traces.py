@@ -16,6 +16,8 @@ import vestnik
 from network.test_durable import process
 from network.worlds import ANYWHERE, broker, client, logged, quote, taken, until
 from vestnik.errors import NotAccepted
+from vestnik.server import dispatch as dispatch_module
+from vestnik.server import host as host_module
 from vestnik.server.process import Broker
 from vestnik.server.settings import Settings
 from vestnik.trace.lives import read_lives, together
@@ -41,6 +43,7 @@ from vestnik.verify.due import SKEW, due
 from vestnik.verify.histories import History
 from vestnik.verify.quiet import agreements
 from vestnik.verify.traces import check_trace
+from vestnik.wire.messages import Goodbye
 
 VESTNIK = Path(sys.executable).with_name("vestnik")
 
@@ -311,6 +314,44 @@ async def test_what_is_missing_is_found_also_if_the_next_life_recorded_that_it_w
     missed = [one.event.data["price"] for one in due(History(without(records, 1, 2))) if one.event]
     assert missed == [1, 2]
     assert kinds(records, Restarted, Published) == ["Restarted", "Published"] * 2, "a log is named before its events"
+
+
+@pytest.mark.parametrize("cause", ["much", "ping", "refusal", "goodbye", "time"])
+async def test_what_a_client_is_sent_is_in_the_trace_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
+) -> None:
+    """Whatever makes it go out: what waits for the next flush goes with it."""
+    trace = tmp_path / "b.jsonl"
+    async with broker(trace=trace) as b, client(b, "p") as p, client(b, "c") as c:
+        await c.subscribe("price > 0")
+        host, dispatch = b.host, b.host.engine.dispatch
+        end, is_recorded = host._ends["c"], list[bool]()
+        flush = end.flush
+
+        def noted() -> None:
+            if end.unsent:
+                is_recorded.append(b'"Notified"' in trace.read_bytes())
+            flush()
+
+        monkeypatch.setattr(end, "flush", noted)
+        monkeypatch.setattr(dispatch, "_has_time", lambda: False)
+        monkeypatch.setattr(dispatch_module, "FLUSH_EVERY", 3600.0)
+        monkeypatch.setattr(dispatch, "_flushed_at", time.perf_counter())
+        if cause == "much":
+            monkeypatch.setattr(host_module, "MUCH_UNSENT", 0)
+        await p.publish(quote(5), durable=False)
+        await until(lambda: bool(end.unsent or is_recorded))
+        assert is_recorded == ([True] if cause == "much" else [])
+        match cause:
+            case "ping":
+                host._presence._beat()
+            case "refusal":
+                host._refuse(end, "silence", "nothing was heard")
+            case "goodbye":
+                host.received(end, [Goodbye("bye", "")])
+            case "time":
+                dispatch._flush_in_time()
+        assert is_recorded == [True]
 
 
 async def test_a_broker_goes_on_without_a_trace_that_cannot_be_written(

@@ -99,7 +99,12 @@ class BrokerHost:
         self._touched: dict[End, None] = {}  # something was sent to them, and is not out
         self._pacing = Pacing(self._door.limits, self._loop, lambda end: self._presence.heard(end))
         self._presence = Presence(
-            self._loop, heartbeat, self._refuse, self._pacing.is_unheard, beats=lambda: self._pacing.forget(self._ends)
+            self._loop,
+            heartbeat,
+            self._ping,
+            self._refuse,
+            self._pacing.is_unheard,
+            beats=lambda: self._pacing.forget(self._ends),
         )
         self._batches = Batches()
         self._answering = Answering(self.engine, self._batches, self._send, self.flush)
@@ -172,8 +177,7 @@ class BrokerHost:
         end.send(message)
         self._touched[end] = None
         if end.unsent > MUCH_UNSENT:
-            self._flush_trace()
-            end.flush()
+            self._flush_end(end)
         if type(message) in ANSWERS:
             self._notices.answered(to, message)
 
@@ -202,8 +206,12 @@ class BrokerHost:
                 reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
                 self._refuse(end, "slow", reason)
 
+    def _flush_end(self, end: End) -> None:
+        self._flush_trace()
+        end.flush()
+
     def _flush_trace(self) -> None:
-        """Write what the trace has: whoever receives something finds it there."""
+        """Write out the trace. What the other side receives has to be in the file before."""
         if self._trace is not None:
             self._trace.flush()
 
@@ -315,8 +323,7 @@ class BrokerHost:
             self.flush()
 
     def _failed(self, end: End) -> None:
-        end.close()
-        self.closed(end, UNHANDLED)
+        self._close(end, UNHANDLED)
 
     def _heard(self, end: End, guest: Guest, message: Message) -> None:
         if self._hearing.take(end, guest, message):
@@ -328,8 +335,7 @@ class BrokerHost:
             case Pong():
                 pass
             case Goodbye(code, reason):
-                end.close()
-                self.closed(end, reason, code)
+                self._close(end, reason, code)
             case _:
                 self._refuse(end, "role", f"{type(message).__name__} is not for {guest.name} to say")
 
@@ -354,9 +360,8 @@ class BrokerHost:
                     return
                 self._admit(end, guest)
             case Goodbye(code, reason):
-                end.close()
                 self._presence.left(end)  # by itself: it was not turned away
-                self.closed(end, reason, code)
+                self._close(end, reason, code)
             case Malformed(reason):
                 self._refuse(end, "hello", reason)
             case _:
@@ -380,6 +385,18 @@ class BrokerHost:
         else:
             self.engine.attached(guest.name)
 
+    # --- what goes out by itself ---
+
+    def _ping(self, end: End) -> None:
+        end.send(Ping())
+        self._flush_end(end)
+
     def _refuse(self, end: End, code: str, reason: str) -> None:
-        end.refuse(code, reason)
+        end.send(Goodbye(code, reason))
+        self._close(end, reason, code)
+
+    def _close(self, end: End, reason: str, code: str = "") -> None:
+        """End a connection once all that was sent is out."""
+        self._flush_trace()
+        end.close()
         self.closed(end, reason, code)

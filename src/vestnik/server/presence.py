@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 
 from vestnik.transport.ends import End
-from vestnik.wire.messages import Ping
 
 HELLO_WITHIN = 10.0
 """Seconds in which whoever connects has to say who it is."""
@@ -17,19 +16,21 @@ ANSWER_WITHIN = 2.0
 class Presence:
     """Sends away who is silent for too long, by `refuse`; not those who are `unheard`, because nobody listens to them.
 
-    Everybody has to be heard from within `heartbeat` seconds. `beats` is called at every beat.
+    `ping` asks one of them whether it is there. Everybody has to be heard from within `heartbeat` seconds. `beats` is called at every beat.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         heartbeat: float,
+        ping: Callable[[End], None],
         refuse: Callable[[End, str, str], None],
         unheard: Callable[[End], bool],
         beats: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._heartbeat = heartbeat
+        self._ping = ping
         self._refuse = refuse
         self._unheard = unheard
         self._beats = beats
@@ -69,8 +70,7 @@ class Presence:
         """Somebody else comes by its name: it may have begun anew, or there are two of that name."""
         if end not in self._doubted:
             self._doubted.add(end)
-            end.send(Ping())
-            end.flush()
+            self._ping(end)
             self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
 
     def close(self) -> None:
@@ -84,8 +84,7 @@ class Presence:
             self._refuse(end, "silence", f"nothing was heard for {self._heartbeat:g} seconds")
         self._quiet = set(self._guests)
         for end in self._guests:
-            end.send(Ping())
-            end.flush()
+            self._ping(end)
 
     def _doubted_for_long(self, end: End) -> None:
         if end in self._doubted and self._unheard(end):
