@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vestnik import Event, Filter
 from vestnik.session.acts import Alarm, Done, Hand, Lost, Missing, Say
@@ -94,6 +96,51 @@ def test_notifications_are_handed_over_in_order_and_once() -> None:
     client = session()
     assert client.handle(pushed(1, 2), 0.0) == handed(1, 2)
     assert client.handle(pushed(2, 3), 0.0) == handed(3)
+
+
+def run(first: int, count: int, *epochs: int, causes: tuple[tuple[str, str], ...] = ()) -> Delivery:
+    events = event(first).replace(causes=causes), *[event(number) for number in range(first + 1, first + count)]
+    return Delivery(events, tuple([(epoch, first) for epoch in epochs]))
+
+
+RUNS = st.lists(
+    st.builds(
+        run,
+        st.integers(1, 8),
+        st.integers(1, 5),
+        st.sampled_from([EPOCH, EPOCH + 1, EPOCH + 2]),
+        causes=st.sampled_from([(), (("s", "1"),)]),
+    )
+    | st.builds(run, st.integers(1, 8), st.integers(1, 5), st.just(EPOCH), st.just(EPOCH + 2)),
+    max_size=6,
+)
+
+
+@given(RUNS)
+def test_a_run_is_taken_like_its_notifications_one_by_one(runs: list[Delivery]) -> None:
+    """Also those that come early or again, and those of a broker that has begun anew."""
+    whole, single = session(), session()
+    for client in (whole, single):
+        (other,) = said(client.subscribe("t", WANTED, 0.0))
+        assert isinstance(other, Subscribe) and other.afresh == EPOCH + 2
+        client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
+    for delivery in runs:
+        one_by_one = [act for one in delivery.each() for act in single._inbox._take(one, None, 1.0)]
+        assert list(whole._inbox.take(delivery, {}, 1.0)) == one_by_one
+    numbers = [client._subscriptions[name].last for client in (whole, single) for name in ("s", "t")]
+    assert numbers[:2] == numbers[2:]
+
+
+def test_an_application_may_act_in_the_middle_of_a_run() -> None:
+    client = session()
+    acts = client.notified(Notify((run(1, 2, EPOCH), run(3, 3, EPOCH))), 0.0)
+    assert [next(acts) for _ in range(3)] == handed(1, 2, 3)
+    client.change("s", Filter.parse("price < 5"), 0.0)
+    assert next(acts) == handed(4)[0]
+    client.unsubscribe("s", 0.0)
+    (again,) = said(client.subscribe("s", WANTED, 0.0))
+    assert list(acts) == [], "what is left is of the subscription that has ended"
+    assert isinstance(again, Subscribe) and again.epoch == 0
 
 
 def test_one_event_for_several_subscriptions_is_handed_over_once() -> None:

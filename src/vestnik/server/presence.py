@@ -16,7 +16,8 @@ ANSWER_WITHIN = 2.0
 class Presence:
     """Sends away who is silent for too long, by `refuse`; not those who are `unheard`, because nobody listens to them.
 
-    `ping` asks one of them whether it is there. Everybody has to be heard from within `heartbeat` seconds. `beats` is called at every beat.
+    Everybody has to be heard from within `heartbeat` seconds, and is asked by `ping` whether it is there. `beats` is
+    called at every beat.
     """
 
     def __init__(

@@ -234,10 +234,12 @@ class Session:
     # --- what is heard ---
 
     def handle(self, message: Message, now: float) -> list[Act]:
+        if isinstance(message, Notify):
+            return list(self.notified(message, now))
         return self._heard(message, now) + self._alarm()
 
     def notified(self, message: Notify, now: float) -> Iterator[Act]:
-        """As `handle`, one notification after another: the application may act in between."""
+        """Take in notifications one after another, as they are asked for: the application may act in between."""
         logs, take = self._inbox.logs_of(message.logs), self._inbox.take
         for delivery in message.deliveries:
             yield from take(delivery, logs, now)
@@ -245,9 +247,6 @@ class Session:
 
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:
-            case Notify(deliveries, logs):
-                names = self._inbox.logs_of(logs)
-                return [act for delivery in deliveries for act in self._inbox.take(delivery, names, now)]
             case Answer():
                 return self._inbox.answered(message, self._inbox.logs_of(message.logs), now)
             case Unknown(position):
