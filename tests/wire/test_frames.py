@@ -62,6 +62,7 @@ from vestnik.wire.messages import (
     Welcome,
     WhatIsOpen,
     count_of,
+    each_of,
     split,
 )
 from vestnik.wire.origins import (
@@ -319,6 +320,17 @@ def test_events_are_sent_in_pieces_and_none_is_lost(events: list[Event], size: i
         assert events == [] or len(back) <= len(events)
 
 
+@given(run=st.lists(events(), min_size=1, max_size=5).map(tuple), size=st.integers(1, 300))
+def test_a_run_is_sent_in_pieces_that_go_on_with_its_numbers(run: tuple[Event, ...], size: int) -> None:
+    gap = Delivery((), ((1, 7),), gap=Gap("b1/1", 3, 5, "it was dropped"))
+    message = Notify((Delivery(run, ((1, 2), (5, 9))), gap, Delivery(run, ((1, 8),))), (("b", 7),))
+    with mock.patch.object(frames, "PIECE", size):
+        back = read(frame(message))
+        assert all(len(frame(piece)) <= 2 * size + 4 or count_of(piece.deliveries) == 1 for piece in back)
+    assert list(each_of([one for piece in back for one in piece.deliveries])) == list(each_of(message.deliveries))
+    assert all(piece.logs == message.logs for piece in back)
+
+
 @given(event=events())
 def test_an_event_is_read_as_it_is_taken_apart(event: Event) -> None:
     packed = pack(event)
@@ -396,6 +408,4 @@ def test_notifications_are_split_at_any_place(runs: list[tuple[int, int]], most:
     ]
     head, rest = split(deliveries, most)
     assert count_of(head) == min(most, count_of(deliveries))
-    assert [one for some in (*head, *rest) for one in some.each()] == [
-        one for some in deliveries for one in some.each()
-    ]
+    assert list(each_of((*head, *rest))) == list(each_of(deliveries))

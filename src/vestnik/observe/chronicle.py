@@ -38,7 +38,7 @@ from vestnik.observe.facts import (
     PublicationRefused,
     Stored,
 )
-from vestnik.wire.messages import Gap, NodeId
+from vestnik.wire.messages import Gap, NodeId, each_of
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -279,8 +279,8 @@ def _followed(seen: Sighting, turn: Turn) -> Sighting:
             case Forwarded(to, events) if any((e.source, e.id) == key for e in events):
                 onward.append(to)
             case Given(client, deliveries):
-                each = [one for delivery in deliveries for one in delivery.each()]
-                notified += [(client, d.numbers) for d in each if d.event and (d.event.source, d.event.id) == key]
+                each = [(one.event, one.numbers) for one in each_of(deliveries)]
+                notified += [(client, numbers) for event, numbers in each if event and (event.source, event.id) == key]
             case Note(dropped, _, reason) if (dropped.source, dropped.id) == key:
                 seen = seen._replace(fate="dropped", reason=reason)
     return seen._replace(onward=tuple(onward), notified=tuple(notified))

@@ -17,6 +17,7 @@ from vestnik.observe.facts import (
     RequestRefused,
     Stored,
 )
+from vestnik.wire.messages import count_of
 
 
 class Total(NamedTuple):
@@ -39,7 +40,7 @@ TOTALS: Final[dict[type[Fact], Total]] = {
     Passed: Total("passed", _events),
     PageTaken: Total("read", _events),
     Forwarded: Total("forwarded", _events),
-    Given: Total("notified", lambda fact: sum([len(one.events) or 1 for one in fact.deliveries])),
+    Given: Total("notified", lambda fact: count_of(fact.deliveries)),
     GapTold: Total("gaps", _one),
     Note: Total("expired", _one),
     NotStored: Total("not_stored", _events),

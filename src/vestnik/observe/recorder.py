@@ -57,7 +57,7 @@ from vestnik.trace.records import (
     Unadvertised,
     Unsubscribed,
 )
-from vestnik.wire.messages import Delivery, NodeId
+from vestnik.wire.messages import Delivery, NodeId, each_of
 
 
 class Numbering:
@@ -141,7 +141,7 @@ class Recorder:
     # --- notifications ---
 
     def _notified(self, client: NodeId, deliveries: Sequence[Delivery], now: float) -> Iterator[AnyRecord]:
-        for delivery in [one for some in deliveries for one in some.each()]:
+        for delivery in each_of(deliveries):
             for epoch, number in delivery.numbers:
                 numbering = self._numberings.get((client, epoch))
                 if numbering is not None and number > numbering.last:

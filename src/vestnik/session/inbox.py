@@ -11,7 +11,7 @@ from vestnik.model.reserved import asks
 from vestnik.session.acts import Act, Hand, Missing, Say
 from vestnik.session.agenda import PATIENCE, Agenda, Errand
 from vestnik.session.subscriptions import Subscription
-from vestnik.wire.messages import Answer, Ask, Delivery, NodeId
+from vestnik.wire.messages import Answer, Ask, Delivery, NodeId, each_of
 from vestnik.wire.origins import Origin
 
 ERRANDS: Final = ("renew", "check", "ask")
@@ -207,7 +207,7 @@ class Inbox:
         """
         last, kept = answer.last, answer.kept
         acts = [act for epoch, _ in last for act in self.follow(epoch, now)]
-        each = [one for delivery in kept for one in delivery.each()]
+        each = list(each_of(kept))
         for arrival, delivery in enumerate(each, start=-len(each)):
             event = delivery.event
             log = None if event is None or event.seq is None else logs.get(event.broker)

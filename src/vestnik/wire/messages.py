@@ -401,6 +401,12 @@ def split(deliveries: Sequence[Delivery], most: int) -> tuple[tuple[Delivery, ..
     return tuple(deliveries), ()
 
 
+def each_of(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """Yield notifications one by one."""
+    for one in deliveries:
+        yield from one.each()
+
+
 def count_of(deliveries: Iterable[Delivery]) -> int:
     """Return how many notifications there are."""
     return sum([one.count for one in deliveries])

@@ -16,7 +16,7 @@ from vestnik.sim.explore.brokers import Sent
 from vestnik.sim.explore.names import name_numbers_of_session
 from vestnik.sim.explore.settings import CLOCK, FILTERS, JUMP, LEASE, NARROW, WIDE, Kind, Operation, Settings, Wrong
 from vestnik.sim.explore.watches import Number, Watch
-from vestnik.wire.messages import Accepted, Advertise, Answer, Gap, Message, NodeId, Notify, Publish, Subscribe
+from vestnik.wire.messages import Accepted, Advertise, Answer, Gap, Message, NodeId, Notify, Publish, Subscribe, each_of
 from vestnik.wire.origins import Origin
 
 EVERYTHING: Final = 1 << 62
@@ -165,7 +165,7 @@ class _Heard:
         match message:
             case Notify(deliveries, logs) | Answer(kept=deliveries, logs=logs):
                 of = {broker: str(Origin(broker, log)) for broker, log in logs}
-                for one in [single for some in deliveries for single in some.each()]:
+                for one in each_of(deliveries):
                     if one.gap is not None:
                         self._gaps[gap_text(one.gap)] = one.gap
                     elif one.event is not None:
