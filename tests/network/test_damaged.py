@@ -12,9 +12,13 @@ import pytest
 from network.test_durable import VESTNIK
 from network.worlds import broker, client, quote
 from vestnik import Replay
+from vestnik.journal import Journal, Settings
+from vestnik.journal.identity import identify
+from vestnik.journal.index import index_of
 from vestnik.journal.segments import HEADER_SIZE
 from vestnik.server.history import Bounds, HistoryStore
 from vestnik.wire.leaves import opened
+from vestnik.wire.packing import TAKEN, pack_taken
 
 
 def damage_the_first_record(segment: Path) -> None:
@@ -73,6 +77,30 @@ async def test_readers_are_told_what_is_lost(
     command = [str(VESTNIK), "history", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "cannot be read" in done.stderr
+
+
+async def test_readers_are_told_of_damage_that_nobody_found_before_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A closed segment has an index: the broker does not read it when it starts."""
+    with Journal.open(tmp_path / "journal", Settings(segment_size=400)) as journal:
+        identify(tmp_path / "journal")
+        for n in range(1, 21):
+            event = quote(n, source="s", id=str(n)).stamped("b", n)
+            journal.append([(TAKEN, 1_000 + n, pack_taken("c", event))])
+    segments = sorted((tmp_path / "journal").glob("*.segment"))
+    assert len(segments) > 2 and index_of(segments[0]).exists()
+    damage_the_first_record(segments[0])
+    async with broker(data=tmp_path) as b, client(b) as bus:
+        assert "cannot be read" not in caplog.text
+        replayed = await bus.subscribe("price > 0", replay=Replay(all=True))
+        found = [await replayed.get(10) for _ in range(2, 21)]
+        assert [one.event.data["price"] for one in found] == list(range(2, 21))
+        (gap,) = [one.gap for one in found if one.gap is not None]
+        assert "cannot be read" in gap.reason
+        with caplog.at_level(logging.WARNING, "vestnik"):
+            assert len(await bus.fetch("price > 0")) == 19
+        assert "not all of the past was found" in caplog.text
 
 
 async def test_what_retention_dropped_is_not_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
