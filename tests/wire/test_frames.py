@@ -325,7 +325,7 @@ def test_a_run_is_sent_in_pieces_that_go_on_with_its_numbers(run: tuple[Event, .
     gap = Delivery((), ((1, 7),), gap=Gap("b1/1", 3, 5, "it was dropped"))
     message = Notify((Delivery(run, ((1, 2), (5, 9))), gap, Delivery(run, ((1, 8),))), (("b", 7),))
     with mock.patch.object(frames, "PIECE", size):
-        back = read(frame(message))
+        back = [piece for piece in read(frame(message)) if isinstance(piece, Notify)]
         assert all(len(frame(piece)) <= 2 * size + 4 or count_of(piece.deliveries) == 1 for piece in back)
     assert list(each_of([one for piece in back for one in piece.deliveries])) == list(each_of(message.deliveries))
     assert all(piece.logs == message.logs for piece in back)
