@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """Yield a port of loopback; connections to it are refused until whoever is told of it listens there."""
+    """Yield a loopback port. The system refuses connections to it until a process listens there."""
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # then another socket may listen
         kept.bind(("127.0.0.1", 0))

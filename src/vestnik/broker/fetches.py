@@ -1,4 +1,4 @@
-"""What local clients fetch: past events that are sent page by page, and then the end."""
+"""The fetches of local clients: they are sent past events page by page, and then the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What local clients offer: their advertisements, as long as they last, and when other brokers learn of them.
+"""The advertisements of local clients: how long they last, and when other brokers learn of them.
 
 An advertisement stays until all events that were accepted under it are routed: one that is withdrawn earlier would let
 neighbours forget who wants these events.

@@ -11,7 +11,7 @@ from vestnik.wire.messages import Accepted, NodeId, Refused, Request
 
 
 class Settling:
-    """What waits until brokers were met or have answered. `late` is what came of it and was not taken."""
+    """Postpones acts until brokers were met or have answered. `late` has their effects until somebody takes them."""
 
     def __init__(self, recovery: Recovery, outlet: Outlet) -> None:
         self._recovery = recovery

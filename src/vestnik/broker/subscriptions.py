@@ -1,4 +1,4 @@
-"""What local clients want: their subscriptions, as long as they last."""
+"""The subscriptions of local clients: how they begin, change, are renewed and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of a log means for each feed that waited for it."""
+"""Takes in pages of logs: gives them to the readers of the feeds that waited for them, and moves these feeds on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in flight to readers: events that they are given together, or a gap."""
+"""Flights: events that readers are given together, or a gap, until their clients have taken them."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ class Flight(Struct, frozen=True, eq=False, gc=False):
         return Flight(self.events[start:end], sizes, sum(sizes), len(sizes), self.origin, self.is_replayed)
 
     def fitting(self, room: int) -> int:
-        """Return how many events begin within so many bytes."""
+        """Return how many events begin within `room` bytes."""
         return sum([before < room for before in accumulate(self.sizes[:-1], initial=0)])
 
 
 def together(events: tuple[Event, ...], sizes: Sequence[int], origin: Origin) -> Flight:
-    """Return some events in flight."""
+    """Return a flight of some events, which have these bytes."""
     return Flight(events, sizes, sum(sizes), len(events), origin)
 
 
 def single(event: Event, size: int, origin: Origin | None, *, is_replayed: bool = False) -> Flight:
-    """Return one event in flight."""
+    """Return a flight of one event."""
     return Flight((event,), (size,), size, 1, origin, is_replayed)
 
 
 def gap_in_flight(gap: Gap) -> Flight:
-    """Return a gap in flight."""
+    """Return a flight of one gap."""
     return Flight((), (0,), 0, 1, None, gap=gap)

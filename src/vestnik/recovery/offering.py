@@ -1,4 +1,4 @@
-"""What clients of one broker advertise, as its neighbours know it.
+"""The offers at the log of one broker: what its clients advertise, as its neighbours know it.
 
 An advertisement is withdrawn when all is routed that was accepted under it: without it, neighbours would forget who
 wants these events.

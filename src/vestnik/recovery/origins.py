@@ -1,4 +1,4 @@
-"""What happens to the feeds of one broker when logs come within reach, leave it, end, or offer something else."""
+"""Moves the feeds of one broker when logs come within reach, leave it, end, or offer something else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vestnik.wire.origins import ENDLESS, Offer, Origin
 
 
 class Origins:
-    """Moves the feeds of one broker as their origins do. Each method is one thing that can happen."""
+    """The events in the life of a log, as the feeds of one broker see them: one method for each."""
 
     def __init__(self, roster: Roster, requests: Requests, replaying: Replaying) -> None:
         self._roster = roster

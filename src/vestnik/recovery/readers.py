@@ -1,4 +1,4 @@
-"""What happens to the feeds of one broker when readers come, change, take what they were given, and go."""
+"""Moves the feeds of one broker when readers come, change, take what they were given, and go."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Start(NamedTuple):
 
 
 class Readers:
-    """Moves the feeds of one broker as its readers do. Each method is one thing that can happen.
+    """The events in the life of a reader, as the feeds of one broker see them: one method for each.
 
     `own` is the log of the broker.
     """

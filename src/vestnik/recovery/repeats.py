@@ -55,7 +55,7 @@ class Lately:
 
     @property
     def places(self) -> dict[int, int]:
-        """Where each hash stands."""
+        """The place of each hash."""
         if self._indexed < len(self.hashes):
             new = self.hashes[self._indexed :] if self._indexed else self.hashes
             self._places.update(zip(new, range(self._indexed, len(self.hashes)), strict=True))

@@ -1,4 +1,4 @@
-"""The handshake: whoever connects says Hello first, and is let in as a client or a neighbour, or is told why not.
+"""The handshake: a peer says Hello first. The broker lets it in as a client or a neighbour, or says why not.
 
 A broker that this one connects to is greeted with Hello, and answers with Welcome.
 """
@@ -89,14 +89,14 @@ class Handshake:
     # --- who comes in ---
 
     def entrant(self, hello: Hello, end: End) -> Guest | Denied:
-        """Return who says Hello; or why it is not let in. Who it is comes before all else."""
+        """Return the guest that says Hello; or why it is not let in. Its identity is checked first."""
         if hello.version != VERSION:
             return Denied("version", f"this broker speaks version {VERSION} of the protocol, not {hello.version}")
         guest = self._door.who(hello, end.certificates)
         return guest if isinstance(guest, Denied) else self._unwanted(guest, hello) or guest
 
     def welcome(self, guest: Guest) -> Welcome:
-        """Return what is answered to who is let in."""
+        """Return the answer to a guest that is let in."""
         known = VERSION, self._core.name, self._is_durable
         return Welcome(*known, self._life, self._routing, self._lease) if guest.is_broker else Welcome(*known)
 

@@ -1,4 +1,4 @@
-"""What guests say is handed to the engine, as far as they may say it and as fast as there is room for it."""
+"""Hands the engine the messages that guests may send, as fast as there is room for them."""
 
 from __future__ import annotations
 

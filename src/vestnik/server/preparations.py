@@ -1,4 +1,4 @@
-"""The messages that are being prepared, at most one of each connection: what follows there comes after it."""
+"""The messages that are being prepared, at most one of each connection. Later ones of that connection wait for it."""
 
 from __future__ import annotations
 

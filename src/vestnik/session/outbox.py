@@ -1,4 +1,4 @@
-"""What a client publishes, in order, as far as its broker can still recognise repeats."""
+"""The publications of a client, sent in order, no more at a time than its broker can recognise as repeats."""
 
 from __future__ import annotations
 
