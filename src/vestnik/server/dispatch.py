@@ -118,7 +118,7 @@ class Dispatch:
         return room
 
     def takes(self, client: NodeId, events: int) -> bool:
-        """Return whether so many events of a client can be taken now. If not, it is told to go on later."""
+        """Return whether a client may send this number of events now. If not, it is told to go on later."""
         if events + self._senders[client].credit.under_way > FEWEST or self._is_pressed(client):
             return events <= self.room(client)
         self._senders[client].is_here = True

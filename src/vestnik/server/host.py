@@ -211,7 +211,7 @@ class BrokerHost:
         end.flush()
 
     def _flush_trace(self) -> None:
-        """Write out the trace. What the other side receives has to be in the file before."""
+        """Write out the trace: it records what is sent before anybody receives it."""
         if self._trace is not None:
             self._trace.flush()
 
