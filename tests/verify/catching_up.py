@@ -40,7 +40,13 @@ def fetch_nothing_of_one_origin(patch: pytest.MonkeyPatch) -> None:
 
 def give_live_events_while_fetching(patch: pytest.MonkeyPatch) -> None:
     """Give live events before the missed ones, and move the cursor beyond these."""
-    patch.setattr(Feed, "is_live", property(lambda feed: feed.state is not FeedState.UNREACHABLE))
+    become = Feed._become
+
+    def planted(self: Feed, state: FeedState) -> None:
+        become(self, state)
+        self.is_live = state is not FeedState.UNREACHABLE
+
+    patch.setattr(Feed, "_become", planted)
 
 
 def stay_live_without_a_way(patch: pytest.MonkeyPatch) -> None:
