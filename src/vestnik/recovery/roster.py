@@ -127,8 +127,9 @@ class Roster:
         return [*[origin for origin in self.main if origin in self.reachable], *sorted(self.histories)]
 
     def is_over(self, origin: Origin) -> bool:
-        """Return whether the broker of a log has begun another."""
-        return any(one.log > origin.log for one in self.logs_of(origin.broker))
+        """Return whether the broker of a log has begun another: it or a neighbour said so, not just a client."""
+        announced = (*self.main, *self.histories)
+        return any(one.broker == origin.broker and one.log > origin.log for one in announced)
 
     def has(self, feed: Feed) -> bool:
         """Return whether a feed is still in use."""
