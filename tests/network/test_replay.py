@@ -122,6 +122,22 @@ async def test_a_subscription_goes_on_where_another_had_come_to(tmp_path: Path) 
                 assert await taken(subscription, 1) == [5]
 
 
+async def test_cursors_that_are_wrong_hide_no_event() -> None:
+    """One is beyond the end of its log, as after a restored backup; another names a log that there never was."""
+    async with broker("b1") as b1, client(b1) as c:
+        log, end = str(b1.host.core.origin), b1.host.core.recovery.tail.routed
+        ahead = await c.subscribe("price > 0", seen={log: end + 10})
+        foreign = await c.subscribe("price > 0", seen={log: end, "b1/99999999999999999": 1})
+        other = await c.subscribe("price > 0", seen={log: end})
+        await until(lambda: bool(b1.host.counts.totals["gaps"]))
+        await c.publish_many([quote(price) for price in (1, 2, 3)])
+        first = await ahead.get(20)
+        assert first.event.data["price"] == 1 and first.gap is not None and "lost its end" in first.gap.reason
+        assert await taken(ahead, 2) == [2, 3]
+        assert await taken(foreign, 3) == await taken(other, 3) == [1, 2, 3]
+        assert ahead.seen[log] == end + 3
+
+
 async def test_what_was_seen_is_what_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not what waits to be, nor what will not come and was not said so."""
     monkeypatch.setattr(bus, "LEASE", 0.3)

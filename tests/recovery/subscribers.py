@@ -356,7 +356,9 @@ class Subscriber:
 
     def _tell(self, gap: Gap) -> None:
         place = self.place.get(gap.log, 0)
-        if gap.log and place < gap.end:
+        if gap.rewinds:
+            self.world.blame(f"{gap.log} was rewound at {self.name}")
+        elif gap.log and place < gap.end:
             self.chains[-1].gaps.append((self.epoch, gap))
             if gap.end == ENDLESS:
                 self.cursors.pop(gap.log, None)

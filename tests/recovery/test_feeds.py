@@ -175,7 +175,7 @@ def test_a_cursor_beyond_the_end_of_a_log_is_a_gap() -> None:
     far = world.meet()
     far.accept(*some(1, 2, 3))
     effects = world.tell("c", subscribe(seen=(("x/1", 99),)))
-    assert gaps(effects) == [Gap("x/1", 4, 99, BEYOND)]
+    assert gaps(effects) == [Gap("x/1", 4, 99, BEYOND, rewinds=True)]
     assert ids(far.publish(*some(4))) == names(4)
 
 
@@ -766,3 +766,19 @@ def test_frontiers_are_reported_after_what_was_routed() -> None:
     assert Frontiers(((OWN, 3),)) in world.sent("b", Tick(), "u")
     world.now = 2.0
     assert [one for one in world.sent("b", Tick(), "u") if isinstance(one, Frontiers)] == [], "it is known"
+
+
+def test_a_log_that_only_a_client_names_ends_no_other() -> None:
+    """A cursor in a log that nobody has announced says nothing of the logs of its broker."""
+    world = World()
+    far = world.meet()
+    world.tell("c", subscribe())
+    world.tell("d", subscribe(seen=(("x/99", 1), ("b/99", 1))))
+    assert ids(far.publish(*some(1))) == names(1)
+    world.tell("b", LinkDown("u"))
+    far.accept(*some(2))
+    world.tell("b", LinkUp("u"))
+    effects = world.tell("u", OriginHere(X))
+    assert ids(effects) == names(2) and not gaps(effects), "the log of the neighbour is read on"
+    effects = world.tell("e", subscribe(seen=(("x/1", 2), ("b/1", 1))))
+    assert ids(effects, "e") == names(2) and not gaps(effects), "so it is by a client that comes back"

@@ -302,3 +302,14 @@ def test_how_far_an_answer_of_a_client_was_read_is_said_until_it_was_read_to_its
     assert dict(subscribed(client.resume(1.0)).seen) == {"b1/1": 5, answer: 3}
     client.handle(Accepted(0, epoch=EPOCH, seen=(("b1/1", 5),)), 2.0)
     assert dict(subscribed(client.resume(3.0)).seen) == {"b1/1": 5}
+
+
+def test_a_log_that_was_rewound_is_taken_from_its_new_end_on() -> None:
+    client = session()
+    client.handle(notify(given(1, 15)), 0.0)
+    lost = Delivery((), ((EPOCH, 2),), gap=Gap("b1/1", 6, 16, "it has lost its end", rewinds=True))
+    client.handle(notify(lost), 0.0)
+    assert client.seen("s") == {"b1/1": 6}
+    acts = client.handle(notify(given(3, 6), given(4, 16)), 0.0)
+    assert offsets(acts) == [6, 16]
+    assert client.seen("s") == {"b1/1": 17}

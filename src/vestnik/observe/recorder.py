@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import structs
-
 from vestnik.broker.effects import (
     Drained,
     Full,
@@ -152,8 +150,8 @@ class Recorder:
         while (delivery := numbering.early.pop(numbering.last + 1, None)) is not None:
             numbering.last += 1
             if delivery.gap is not None:
-                log, first, end, reason = structs.astuple(delivery.gap)
-                yield Missing(now, client, numbering.name, reason, log, first, end)
+                gap = delivery.gap
+                yield Missing(now, client, numbering.name, gap.reason, gap.log, gap.first, gap.end)
             elif delivery.event is not None:
                 numbering.given += 1
                 event, numbers = delivery.event, ((numbering.name, numbering.given),)

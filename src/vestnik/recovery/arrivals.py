@@ -14,7 +14,10 @@ from vestnik.wire.messages import Gap
 from vestnik.wire.origins import Origin, Slice
 from vestnik.wire.packing import pack
 
-BEYOND: Final = "the log ends before the place from which it is to be read: it has lost its end"
+BEYOND: Final = (
+    "the log ends before the place from which it is to be read: "
+    "it has lost its end, and what it accepted since then may be missing"
+)
 
 
 class Arrivals:
@@ -62,7 +65,7 @@ class Arrivals:
         """Go back to the edge of a log that ends before a cursor: nobody knows what it has lost."""
         key = feed.reader
         for reader in self._roster.sharing(feed.origin) if key is None else [self._roster.readers[key]]:
-            self._replaying.tell(reader, Gap(str(feed.origin), edge, feed.cursor, BEYOND), force=True)
+            self._replaying.tell(reader, Gap(str(feed.origin), edge, feed.cursor, BEYOND, rewinds=True), force=True)
         feed.start_at(edge)
         self._roster.enqueue(feed)
 

@@ -167,7 +167,7 @@ class Reader:
 
     def tell(self, gap: Gap) -> Flight:
         """Let a gap be in flight."""
-        if gap.log:
+        if gap.log and not gap.rewinds:
             self._gaps.append(gap)
         flight = gap_in_flight(gap)
         self.force(flight)

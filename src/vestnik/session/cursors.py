@@ -86,8 +86,13 @@ class Cursors:
         return True
 
     def skip(self, gap: Gap) -> None:
-        """Move to the end of a gap. A log that is over has no cursor any more."""
-        if gap.end == ENDLESS:
+        """Move to the end of a gap, or back to the end of a log that has lost its end.
+
+        A log that is over has no cursor any more.
+        """
+        if gap.rewinds:
+            self.offsets[gap.log] = min(gap.first, self.offsets.get(gap.log, gap.first))
+        elif gap.end == ENDLESS:
             self._over.add(gap.log)
             self.offsets.pop(gap.log, None)
         elif gap.log:

@@ -344,13 +344,15 @@ class Recalled(Message, frozen=True, tag=43):
 class Gap(Struct, frozen=True, array_like=True, gc=False):
     """Events of a log that will not come: those at offsets from `first` on that are below `end`, and why.
 
-    `log` is the log as "broker/log", or empty if it is not about one. Nobody knows how many of them were wanted.
+    `log` is the log as "broker/log", or empty if it is not about one. Nobody knows how many of them were wanted. If the
+    gap `rewinds`, the log has lost its end: it gives the offsets from `first` on to other events, which will come.
     """
 
     log: str
     first: int
     end: int
     reason: str
+    rewinds: bool = False
 
 
 class Delivery(Struct, frozen=True, array_like=True, gc=False):
