@@ -203,14 +203,14 @@ class Notice:
 
     def __init__(self) -> None:
         self._flights: list[Flight] = []
-        self._numbers: list[tuple[tuple[int, int], ...]] = []  # of the first event, in each numbering
+        self._numbers: list[list[tuple[int, int]]] = []  # of the first event, in each numbering
 
     def add(self, epoch: int, first: int, flight: Flight) -> None:
         if self._flights and self._flights[-1] is flight:
-            self._numbers[-1] += ((epoch, first),)
+            self._numbers[-1].append((epoch, first))
         else:
             self._flights.append(flight)
-            self._numbers.append(((epoch, first),))
+            self._numbers.append([(epoch, first)])
 
     def messages(self) -> Iterator[Notify]:
         deliveries: list[Delivery] = []
@@ -220,7 +220,7 @@ class Notice:
                 yield Notify(tuple(deliveries), logs.named)
                 deliveries, logs = [], NamedLogs()
                 logs.takes(flight.event, flight.origin)
-            deliveries.append(Delivery(flight.events, numbers, flight.is_replayed, flight.gap))
+            deliveries.append(Delivery(flight.events, tuple(numbers), flight.is_replayed, flight.gap))
         yield Notify(tuple(deliveries), logs.named)
 
 
