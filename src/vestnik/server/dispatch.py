@@ -22,7 +22,7 @@ SHORT: Final = 0.001
 """Seconds of routing after which the loop is asked to say when its turn ends; less is added up over several turns."""
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
-PART: Final = 30_000
+PART: Final = 20_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
 
 
