@@ -145,7 +145,7 @@ async def test_nobody_else_waits_for_filters_that_are_hard_to_compare(tmp_path: 
 
 
 async def beside(target: Victim, attack: Callable[..., Awaitable[None]], least: int) -> None:
-    """What others publish arrives while what the attack is about goes on, and not when it is over."""
+    """Check that events of others arrive during the costly part of an attack, and not only after it."""
     async with vestnik.connect(target.broker, token=TOKEN) as bus:
         subscription = await bus.subscribe("type IS innocent")
         struck = asyncio.Event()

@@ -209,7 +209,7 @@ async def test_what_fails_as_it_is_decoded_ends_the_connection(monkeypatch: pyte
 
 
 async def test_decoded_messages_do_not_pile_up_before_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several connections, one has a message decoded: a decoded message may be a hundred times as large."""
+    """Messages of several connections are decoded one at a time: decoding takes a hundred times their bytes."""
     begin, begun = heavy.begin, list[asyncio.Future[Any]]()
 
     def noted(work: Callable[[], Any], *, first: bool = False) -> asyncio.Future[Any]:

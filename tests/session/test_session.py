@@ -118,7 +118,7 @@ RUNS = st.lists(
 
 @given(RUNS)
 def test_a_run_is_taken_like_its_notifications_one_by_one(runs: list[Delivery]) -> None:
-    """Also those that come early or again, and those of a broker that has begun anew."""
+    """The runs may come early, twice, or in a new numbering of the broker."""
     whole, single = session(), session()
     for client in (whole, single):
         (other,) = said(client.subscribe("t", WANTED, 0.0))

@@ -15,7 +15,7 @@ from vestnik.transport.resolving import Found, resolve
 Connected = TypeVar("Connected")
 
 _RESET: Final = struct.pack("ii", 1, 0)
-"""A value of SO_LINGER: `close` resets the connection, and leaves nothing behind that keeps the port in use."""
+"""A value of SO_LINGER: `close` resets the connection, and the port is free at once."""
 
 
 async def connect_to_first(host: str, port: int, use: Callable[[socket.socket], Awaitable[Connected]]) -> Connected:
