@@ -31,7 +31,17 @@ def counted(value: Any) -> int:
 
 @pytest.mark.parametrize(
     "value",
-    [0, "a,b", [], {}, [[], {}], [{}] * 5, {"a": 1, "b,": [1, 2, {"c:": None}]}, ["[", "{", '"', "\\", '\\"', "]"]],
+    [
+        0,
+        "a,b",
+        [],
+        {},
+        [[], {}],
+        [{}] * 5,
+        [["a,"], {}] * 3_000,
+        {"a": 1, "b,": [1, 2, {"c:": None}]},
+        ["[", "{", '"', "\\", '\\"', "]"],
+    ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
 def test_values_are_counted_exactly(value: Any, indent: int | None) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.effects import Gone, SubscriptionChanged, SubscriptionEnded, SubscriptionMade
+from vestnik.model.footprint import LOOKED_AT
 from vestnik.observe import chronicle
 from vestnik.observe.chronicle import Chronicle
 from vestnik.observe.facts import Given, NotStored, PageTaken, Passed, PublicationRefused, Stored
@@ -38,6 +39,13 @@ def test_large_events_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> N
     assert found == [7, 8, 9] and known.since == 6.0
     known.take([Passed("b2", (event(10).replace(data={"x": [{}] * 50_000}),))], 10.0)
     assert len(known.sightings("e10")) == 1, "one message is remembered, however large"
+
+
+def test_an_event_of_too_many_values_to_look_at_is_remembered_until_the_next_comes() -> None:
+    known = Chronicle(now=0.0)
+    for number in range(3):
+        known.take([Passed("b2", (event(number).replace(data={"x": [{}] * (LOOKED_AT + 1)}),))], float(number))
+    assert [number for number in range(3) if known.sightings(f"e{number}")] == [2]
 
 
 def test_what_was_refused_is_remembered_and_what_was_taken_once() -> None:

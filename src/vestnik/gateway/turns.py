@@ -25,7 +25,11 @@ BODIES: Final = 32
 """Bodies of the largest size that are read at once."""
 
 _STRINGS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_EMPTY: Final = re.compile(r"[\[{]\s*+[\]}]")
+_PIECES: Final = re.compile(r'(?:[^"]++|"(?:[^"\\]++|\\.)*+"?){1,1000}+', re.DOTALL)
+"""Text with up to so many strings: no call may hold up the other threads for long."""
+_BLANKS: Final = " \t\r\n"
+_MARKS: Final = ",:[{"
+"""One of these stands before each value but the first one. Before what is not there, too: in an empty list or map."""
 
 
 class Quota:
@@ -135,10 +139,19 @@ class Turns:
 
 def most_values(text: str) -> int:
     """Return a number that the values in a JSON text do not exceed; what strings contain may be counted too."""
-    return 1 + sum([text.count(mark) for mark in ",:[{"])
+    return 1 + _marks(text)
 
 
 def values_in_json(text: str) -> int:
     """Count the values in a JSON text, names included, as `values_in` counts those of MessagePack."""
-    bare = _STRINGS.sub("0", text)
-    return most_values(bare) - len(_EMPTY.findall(bare))
+    count = 1
+    for piece in _PIECES.finditer(text):
+        bare = _STRINGS.sub("0", piece[0])
+        for blank in _BLANKS:
+            bare = bare.replace(blank, "")
+        count += _marks(bare) - bare.count("[]") - bare.count("{}")
+    return count
+
+
+def _marks(text: str) -> int:
+    return sum([text.count(mark) for mark in _MARKS])

@@ -221,12 +221,21 @@ NOTICED: Final = frozenset(
 
 
 def _size(events: Sequence[Event]) -> int:
-    """Return the bytes that events take, roughly; of many, by a sample that nobody who publishes can foresee."""
-    if len(events) <= SAMPLE:
-        return sum(map(footprint, events))
-    step = -(-len(events) // SAMPLE)
-    sample = events[hash(events[0]) % step :: step]
-    return sum(map(footprint, sample)) * len(events) // len(sample)
+    """Return the bytes that events take, roughly; of many, by a sample that nobody who publishes can foresee.
+
+    An event of very many values counts as all the memory that there is: looking at them would hold up others.
+    """
+    sample = events
+    if len(events) > SAMPLE:
+        step = -(-len(events) // SAMPLE)
+        sample = events[hash(events[0]) % step :: step]
+    size = 0
+    for event in sample:
+        found = footprint(event)
+        if found is None:
+            return BYTES
+        size += found
+    return size if sample is events else size * len(events) // len(sample)
 
 
 def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
