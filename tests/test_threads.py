@@ -69,9 +69,10 @@ def test_a_thread_that_waits_holds_nothing_of_the_last_job(worker: Worker) -> No
 
 def test_what_is_to_come_first_does(worker: Worker) -> None:
     go_on, order = held(worker), list[str]()
-    worker.submit(partial(order.append, "second"))
+    worker.submit(partial(order.append, "third"))
     worker.submit(partial(order.append, "first"), first=True)
+    worker.submit(partial(order.append, "second"), first=True)
     last = worker.submit(lambda: None)
     go_on.set()
     last.result(30)
-    assert order == ["first", "second"]
+    assert order == ["first", "second", "third"], "what comes first keeps its order, or some of it would wait for ever"

@@ -21,12 +21,13 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._jobs: deque[Callable[[], None] | None] = deque()
+        self._first: deque[Callable[[], None] | None] = deque()
+        self._others: deque[Callable[[], None] | None] = deque()
         self._ready = Semaphore(0)  # as many as there are jobs
         self._thread: Thread | None = None
 
     def submit(self, work: Callable[[], Result], *, first: bool = False) -> Future[Result]:
-        """Do `work` after all that was submitted before, or `first`.
+        """Do `work` after all that was submitted before; or, if it comes `first`, after what comes first like it.
 
         If its future is cancelled before the work begins, the work is dropped at once with all that it holds.
         """
@@ -52,15 +53,12 @@ class Worker:
             self._thread = None
 
     def _put(self, job: Callable[[], None] | None, *, first: bool = False) -> None:
-        if first:
-            self._jobs.appendleft(job)
-        else:
-            self._jobs.append(job)
+        (self._first if first else self._others).append(job)
         self._ready.release()
 
     def _next(self) -> Callable[[], None] | None:
         self._ready.acquire()
-        return self._jobs.popleft()
+        return (self._first or self._others).popleft()
 
     def _run(self) -> None:
         while (job := self._next()) is not None:

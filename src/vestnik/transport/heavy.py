@@ -18,7 +18,7 @@ _THREAD: Final = Worker("vestnik-heavy")
 
 
 def begin(work: Callable[[], Result], *, first: bool = False) -> asyncio.Future[Result]:
-    """Run `work` on the thread, after all that was submitted before, or `first`. Cancelling drops it."""
+    """Run `work` on the thread, `first` or after all that was submitted before. Cancelling drops it."""
     return _THREAD.start(work, asyncio.get_running_loop(), first=first)
 
 
