@@ -178,6 +178,86 @@ def test_a_module_of_many_ideas_is_seen(source: str, count: int) -> None:
     assert len(wide(ast.parse(source), "vestnik.recovery.x", "vestnik.recovery")) == count
 
 
+ROOMS = [path for path in MODULES if path.parent.name in ("broker", "recovery", "observe", "session")]
+CHANGES = frozenset(
+    "append appendleft clear discard extend insert pop popitem popleft remove setdefault update".split()
+)
+"""The methods that change a list, a set or a dictionary, but `add`: classes of the project have that, too."""
+
+
+def is_own(base: ast.expr) -> bool:
+    return isinstance(base, ast.Name) and base.id in ("self", "cls")
+
+
+def field_of(target: ast.expr) -> ast.Attribute | None:
+    """The field that is written when something is assigned to `target`, to an item of it, or deleted."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target if isinstance(target, ast.Attribute) else None
+
+
+def written(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Every field that is written: by assignment, by deletion, or by a method that changes what it holds."""
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign | ast.Delete):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+            targets = [node.func.value]
+        for target in targets:
+            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
+                field = field_of(one)
+                if field is not None:
+                    yield field
+
+
+def declared(tree: ast.AST) -> set[str]:
+    """The fields of the classes of a module."""
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    stated = {
+        one.target.id
+        for body in bodies
+        for one in body
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+    }
+    return stated | {field.attr for field in written(tree) if is_own(field.value)}
+
+
+def meddling(tree: ast.AST) -> list[str]:
+    """The fields of classes of other modules that a module writes."""
+    own = declared(tree)
+    return [ast.unparse(one) for one in written(tree) if not is_own(one.value) and one.attr not in own]
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_object_writes_the_fields_of_another(path: Path) -> None:
+    assert meddling(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "fields"),
+    [
+        ("reader.window = 1", ["reader.window"]),
+        ("reader.window += 1", ["reader.window"]),
+        ("a, self._b.c = 1, 2", ["self._b.c"]),
+        ("client.held[1][2] = 3", ["client.held"]),
+        ("del client.held[1]", ["client.held"]),
+        ("client.held.pop(1)", ["client.held"]),
+        (
+            "class A:\n    def f(self) -> None:\n        self.held = 1\n        self.other.kept.append(1)",
+            ["self.other.kept"],
+        ),
+        ("class A:\n    held: int\ndef f(one: A) -> None:\n    one.held = 1", []),
+        ("known = reader.window", []),
+        ("client.take(1)", []),
+    ],
+)
+def test_meddling_is_seen(source: str, fields: list[str]) -> None:
+    assert meddling(ast.parse(source)) == fields
+
+
 @pytest.mark.parametrize(
     "action",
     [

@@ -43,7 +43,7 @@ def test_a_client_is_sent_what_it_missed_whatever_it_comes_back_with(message: Me
 
 def test_an_answer_names_the_log_of_each_event() -> None:
     """A broker without a disk that was restarted has another log; events of both may be in flight."""
-    reader = Reader(("client", "s"), Filter.all(), 1, 10)
+    reader = Reader(("client", "s"), Filter.all(), 1, 10, epoch=7)
     subscription = Subscription(Subscribe("s", Filter.all(), afresh=7), reader)
     sent = [(1, 5), (1, 6), (2, 1), (2, 2)]  # the log and the offset
     for log, offset in sent:

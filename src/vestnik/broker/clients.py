@@ -20,12 +20,16 @@ MOST_KEPT = 1_000_000
 
 
 class Subscription:
-    """A subscription of a client: its numbering `epoch`, its terms, and the reader that is given its events."""
+    """A subscription of a client: its terms, and the reader that is given its events."""
 
     def __init__(self, message: Subscribe, reader: Reader) -> None:
-        self.epoch = reader.epoch = message.afresh
         self.reader = reader
         self.renew(message)
+
+    @property
+    def epoch(self) -> int:
+        """The numbering."""
+        return self.reader.epoch
 
     @property
     def filter(self) -> Filter:
@@ -45,7 +49,7 @@ class Subscription:
         """Take over the terms of a message, and note how far the client has come."""
         self.replay = message.replay
         self.leased = message.lease < FOREVER
-        self.reader.window = message.window
+        self.reader.bound(message.window)
         if message.epoch == self.epoch:
             self.reader.take(message.last)
 
@@ -107,6 +111,32 @@ class Client:
     def readers(self) -> list[Reader]:
         return [*[one.reader for one in self.subscriptions.values()], *self.fetches.values()]
 
+    # --- what it has ---
+
+    def subscribe(self, name: str, subscription: Subscription) -> None:
+        """Have a subscription, in place of the one with the same name."""
+        self.subscriptions[name] = subscription
+
+    def unsubscribe(self, name: str) -> Subscription | None:
+        """Have a subscription no longer; return it, if there was one."""
+        return self.subscriptions.pop(name, None)
+
+    def advertise(self, name: str, *, leased: bool) -> None:
+        self.advertisements[name] = leased
+
+    def unadvertise(self, name: str) -> bool:
+        """Have an advertisement no longer; return whether there was one."""
+        return self.advertisements.pop(name, None) is not None
+
+    def begin_fetch(self, request: int, reader: Reader) -> None:
+        self.fetches[request] = reader
+
+    def end_fetch(self, request: int) -> bool:
+        """Have a fetch no longer; return whether there was one."""
+        return self.fetches.pop(request, None) is not None
+
+    # --- whether it takes what it is sent ---
+
     def connect(self) -> None:
         self.connected = True
         self._tell_readers()
@@ -126,7 +156,10 @@ class Client:
 
     def _tell_readers(self) -> None:
         for reader in self.readers:
-            reader.takes = self.takes
+            if self.takes:
+                reader.go_on()
+            else:
+                reader.pause()
 
     def answer(self, positions: tuple[Position, ...], now: float) -> Iterator[Answer | Unknown]:
         """Yield what came after these positions. What has expired is not handed out."""

@@ -57,7 +57,7 @@ class Fetches:
         asked = self._announcements if asks(wanted) else None
         made, is_asked = int(now * MICROS), asked is not None
         reader = Reader(key, wanted, made, FETCHED, past_since=since, ends=True, waits_for_open=is_asked)
-        known.fetches[request] = reader
+        known.begin_fetch(request, reader)
 
         def begin() -> list[Effect]:
             if known.fetches.get(request) is not reader:
@@ -91,7 +91,7 @@ class Fetches:
 
     def left(self, client: NodeId) -> None:
         """End the fetches of a client that is not connected any more."""
-        fetches = self._clients.known[client].fetches
-        for reader in fetches.values():
+        known = self._clients.known[client]
+        for request, reader in list(known.fetches.items()):
             self._recovery.readers.end(reader.key)
-        fetches.clear()
+            known.end_fetch(request)

@@ -66,7 +66,7 @@ class Offers:
             return answer(client, message, Refused(message.request, unfit))
         source, lease = Source(client, message.name), self._clients.granted(message.lease)
         before = self._router.advertised.get(source)
-        self._clients.heard(client).advertisements[message.name] = message.lease < FOREVER
+        self._clients.heard(client).advertise(message.name, leased=message.lease < FOREVER)
         self._offer(source, message.filter, now + lease, replays=message.replays)
         effects: list[Effect] = []
         if before != message.filter:
@@ -128,13 +128,13 @@ class Offers:
     def _drop(self, client: NodeId, name: str) -> list[Effect]:
         """Withdraw an advertisement, now or when all is routed."""
         source = Source(client, name)
-        known = self._clients.heard(client).advertisements.pop(name, None)
+        was_there = self._clients.heard(client).unadvertise(name)
         self._announce(source, self._router.advertised.get(source))
         self._unhost(source)
         if source in self._router.advertised:
             self._leaving[source] = self._recovery.tail.next
             self.routed()
-        return [] if known is None else [OfferEnded(client, name)]
+        return [OfferEnded(client, name)] if was_there else []
 
     def routed(self) -> bool:
         """Withdraw what waited until all is routed that was accepted under it; return whether there was any."""
@@ -155,7 +155,7 @@ class Offers:
         self._announce(source, offered)
         client = self._clients.known.get(source.node)
         if client is not None:
-            client.advertisements.pop(source.name, None)
+            client.unadvertise(source.name)
             self._clients.forget(source.node)
         return [OfferEnded(*source)]
 

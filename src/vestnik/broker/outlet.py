@@ -191,7 +191,7 @@ class Outlet:
         """Yield the ends of fetches."""
         for reader, missing in self._recovery.feeds.giving.take_finished():
             client = self._clients.get(reader.client)
-            if client is not None and client.fetches.pop(request_of(reader), None) is not None:
+            if client is not None and client.end_fetch(request_of(reader)):
                 yield Send(reader.client, Fetched(request_of(reader), (), tuple(dict.fromkeys(missing))))
 
 

@@ -116,9 +116,10 @@ class Subscriptions:
             message.window,
             replays=is_past,
             past_since=replay.since if replay is not None and is_past else None,
+            takes=client.takes,
+            epoch=message.afresh,
         )
-        reader.takes = client.takes
-        client.subscriptions[source.name] = Subscription(message, reader)
+        client.subscribe(source.name, Subscription(message, reader))
         at, until = int(now * MICROS), int((now + self._skew) * MICROS)
         if cursors:
             start = Start(at, cursors)
@@ -197,7 +198,7 @@ class Subscriptions:
         return [effect for name in names for effect in self._drop(client, name, DISCONNECTED)]
 
     def _drop(self, client: NodeId, name: str, reason: str) -> list[Effect]:
-        subscription = self._clients.heard(client).subscriptions.pop(name, None)
+        subscription = self._clients.heard(client).unsubscribe(name)
         if subscription is None:
             return []
         source = Source(client, name)
@@ -213,7 +214,7 @@ class Subscriptions:
         subscription = client and client.subscriptions.get(source.name)
         if not client or not subscription or subscription.filter != wanted:
             return []
-        del client.subscriptions[source.name]
+        client.unsubscribe(source.name)
         ended = self._ended(source, LAPSED)
         self._recovery.readers.end(source)
         self._announce(source, wanted)

@@ -38,7 +38,7 @@ class Arrivals:
     def _read(self, feed: Feed, page: Slice, edge: int, *, is_exact: bool) -> None:
         """Take in a page. If it `is_exact`, it was read for this feed alone, and its reader wants all of it."""
         if feed.since is not None and feed.reader is not None:
-            self._giving.resolved[feed.reader] = None
+            self._giving.resolve([feed.reader])
         if feed.reader is not None:
             self._replaying.covered(feed.reader, feed.origin, page.covers)
         if feed.reader is None and feed.since is not None and page.gap is not None:
@@ -127,7 +127,7 @@ class Arrivals:
                 self._replaying.give_merged(feed.reader)
             return
         if feed is main and roster.met(origin):
-            self._giving.resolved.update(dict.fromkeys([reader.key for reader in roster.sharing(origin)]))
+            self._giving.resolve([reader.key for reader in roster.sharing(origin)])
         if main is not None and main.is_live:
             assert main.cursor <= feed.cursor, f"{main} is beyond the edge at {feed.cursor}"
             main.advance(feed.cursor)

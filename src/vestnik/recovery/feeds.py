@@ -74,7 +74,7 @@ class Feeds:
             flight = flight.part(passed, flight.count)
         for reader, offset in self.giving.live(flight, twins, readers):
             self.roster.lag(reader.key, feed.origin, offset)
-            reader.moved_at = self.giving.now
+            reader.move(self.giving.now)
         if feed.reader is not None and self.roster.has(feed):
             feed.advance(flight.offset(-1) + 1)
 

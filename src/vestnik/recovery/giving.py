@@ -59,6 +59,10 @@ class Giving:
         given, self.given = self.given, []
         return given
 
+    def resolve(self, readers: Iterable[ReaderKey]) -> None:
+        """Note that readers may know now where they start."""
+        self.resolved.update(dict.fromkeys(readers))
+
     def take_resolved(self) -> list[ReaderKey]:
         """Return readers whose clients are to be told, as many as this turn allows."""
         taken = list(islice(self.resolved, max(1, self.left)))
@@ -66,6 +70,10 @@ class Giving:
             del self.resolved[key]
         self.left -= len(taken)
         return taken
+
+    def finish(self, reader: Reader, missing: list[str]) -> None:
+        """Note that a reader has read all, and what it misses."""
+        self.finished.append((reader, missing))
 
     def take_finished(self) -> list[tuple[Reader, list[str]]]:
         finished, self.finished = self.finished, []
@@ -203,11 +211,8 @@ class Giving:
 
     def _has(self, reader: Reader, event: Event, twin: Twin | None) -> bool:
         """Return whether a reader was given the same event of another log."""
-        if reader.remembered is not None:
-            if not reader.is_young and self.repeats.is_over(reader.forgets):
-                reader.remembered = None
-            elif (event.source, event.id) in reader.remembered:
-                return True
+        if reader.remembers((event.source, event.id), self.repeats):
+            return True
         if twin is None or reader.missed(twin):
             return False
         if reader.is_young or twin.serial <= reader.began:
@@ -223,6 +228,5 @@ class Giving:
 
     def announce(self, reader: Reader, event: Event, size: int, *, is_past: bool) -> None:
         """Give a reader an event of a broker, which is in no log but those of histories, once."""
-        if reader.announced.get(event.id) is None:
-            reader.announced.put(event.id, True)
+        if not reader.is_announced(event.id):
             self._force(reader, single(event, size, None, is_replayed=is_past))

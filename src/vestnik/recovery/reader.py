@@ -51,6 +51,8 @@ class Reader:
         past_since: int | None = None,
         ends: bool = False,
         waits_for_open: bool = False,
+        takes: bool = True,
+        epoch: int = 0,
     ) -> None:
         self.key = key
         self.replays = replays
@@ -60,11 +62,11 @@ class Reader:
         self.window = window
         self.ends = ends
         self.waits_for_open = waits_for_open
-        self.takes = True
+        self.takes = takes
         self.from_past = False  # it started in the past, and has not come to the present
         self.earlier: list[tuple[int, Filter]] = []  # what was accepted before a time must match this filter, too
         self.moved_at = 0.0  # when it took something last, or began to lag
-        self.epoch = 0
+        self.epoch = epoch
         self.number = 0
         self.taken = 0
         self.in_flight = 0  # how many were given and not taken
@@ -81,6 +83,8 @@ class Reader:
         self._size = 0
         self._flights: deque[Flight] = deque()  # what is in flight; the last of them ends with the last number
 
+    # --- what is in flight, over all readers ---
+
     def join(self, allowance: Allowance) -> None:
         """Share what may be in flight with the other readers of a broker."""
         self._allowance = allowance
@@ -90,6 +94,47 @@ class Reader:
         """Count no longer among the readers of the broker."""
         self._allowance.leave(self._size)
         self._allowance = Allowance(IN_FLIGHT)
+
+    # --- what happens to it ---
+
+    def begin(self, now: float, known_from: int, serial: int, *, from_past: bool) -> None:
+        """Start to read, when the router knows the filter from an offset of the own log on."""
+        self.moved_at = now
+        self.known_from = known_from
+        self.began = serial
+        self.from_past = from_past
+
+    def go_on(self) -> None:
+        """Note that the client takes notifications."""
+        self.takes = True
+
+    def pause(self) -> None:
+        """Note that the client takes no notifications for now. Nothing has room until it does."""
+        self.takes = False
+
+    def bound(self, window: int) -> None:
+        """Let at most so many notifications be in flight."""
+        self.window = window
+
+    def want(self, wanted: Filter, known_from: int) -> None:
+        """Change the filter. The router knows the new one from an offset of the own log on."""
+        self.filter, self.known_from = wanted, known_from
+
+    def match_earlier(self, until: int, wanted: Filter) -> None:
+        """Take what was accepted before a time only if it matches this filter, too."""
+        self.earlier.append((until, wanted))
+
+    def move(self, now: float) -> None:
+        """Note that the reader took something, or begins to lag."""
+        self.moved_at = now
+
+    def shift(self, by: float) -> None:
+        """Move all times, as the clock was."""
+        self.moved_at += by
+
+    def know_open(self) -> None:
+        """Note that the reader was given what is open at brokers."""
+        self.waits_for_open = False
 
     @property
     def client(self) -> NodeId:
@@ -109,6 +154,13 @@ class Reader:
         if not self.takes or self._allowance.room(self._size) <= 0:
             return 0
         return self.window - self.in_flight
+
+    # --- what it was given ---
+
+    def look_back(self, serial: int, lagging: Mapping[Origin, int]) -> None:
+        """Note that the reader does not have all that is below its cursors: it is not in the present."""
+        self.note_had(serial, lagging)
+        self.is_young = True
 
     def come_to_present(self, repeats: Repeats) -> None:
         """Note that the reader has come to the present in all logs, after the last event that came."""
@@ -144,6 +196,24 @@ class Reader:
         self.remembered = self.remembered or Fingerprints(repeats.window)
         self.forgets = repeats.until()
         self.remembered.add(pair)
+
+    def remembers(self, pair: Pair, repeats: Repeats) -> bool:
+        """Return whether an event was given that is remembered; forget all of them when it is time."""
+        if self.remembered is None:
+            return False
+        if not self.is_young and repeats.is_over(self.forgets):
+            self.remembered = None
+            return False
+        return pair in self.remembered
+
+    def is_announced(self, id: str) -> bool:
+        """Return whether an event of a broker was given before. It is now."""
+        is_known = self.announced.get(id) is not None
+        if not is_known:
+            self.announced.put(id, True)
+        return is_known
+
+    # --- what is in flight ---
 
     def give(self, flight: Flight) -> Flight | None:
         """Let as much be in flight as there is room for; return that, or None. Its last number is `number`."""

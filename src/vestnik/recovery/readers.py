@@ -51,12 +51,10 @@ class Readers:
         key, roster = reader.key, self._roster
         self.end(key)
         roster.enter(reader)
-        reader.moved_at = self._giving.now
-        if not reader.ends:
-            reader.known_from = roster.main[self._own].cursor
-        reader.began = self._giving.repeats.serial
         cursors, replay = start.cursors, start.replay
-        reader.from_past = cursors is not None or replay is not None
+        known_from = ENDLESS if reader.ends else roster.main[self._own].cursor
+        from_past = cursors is not None or replay is not None
+        reader.begin(self._giving.now, known_from, self._giving.repeats.serial, from_past=from_past)
         if reader.ends:
             self._replaying.begin_fetch(key)
             if not others(reader.filter).region and not roster.histories:  # only these have events of brokers
@@ -73,7 +71,7 @@ class Readers:
             elif cursors is not None and origin.is_of_client and origin not in roster.reachable:
                 self._replaying.tell(reader, Gap("", 0, 0, out_of_reach(origin)), force=True)
             elif cursors is not None:
-                reader.is_young = True
+                roster.look_back(reader)
                 is_new = origin not in cursors
                 since = reader.made if is_new else None
                 roster.part(key, origin, cursors.get(origin, 0), since, replays=is_new and reader.replays)
@@ -108,7 +106,6 @@ class Readers:
         reader = self._roster.readers[key]
         before, is_narrower = reader.filter, reader.filter.covers(wanted)
         self._roster.change(reader, wanted)
-        reader.known_from = self._roster.main[self._own].cursor
         if self._replaying.picks(key):
             self._replaying.pick_again(key)
             return
@@ -124,12 +121,12 @@ class Readers:
             self._replaying.drop_page(key, origin)
             self._roster.catch_up(feed)
         if since is not None and not is_narrower and self._roster.own(key):
-            reader.earlier.append((since, before))
+            reader.match_earlier(since, before)
 
     def took(self, reader: Reader, number: int) -> None:
         """Go on with a reader whose client has taken everything up to a number."""
         if number > reader.taken:
-            reader.moved_at = self._giving.now
+            reader.move(self._giving.now)
         reader.take(number)
         self.made_room(reader.key)
 

@@ -293,7 +293,7 @@ class Recovery:
         self.feeds.giving.repeats.shift(by)
         self.pressure.shift(by)
         for reader in self.feeds.readers.values():
-            reader.moved_at += by
+            reader.shift(by)
 
 
 def _whatever_is_read(told: Callable[[], None], request: int, page: Slice, edge: int) -> None:

@@ -194,7 +194,7 @@ class Replaying:
             self.tell(reader, Gap("", 0, 0, reason), force=True)
         for origin, event in picks.picked(reader.filter):
             self.giving.give(reader, origin, event, len(pack(event)), is_replayed=True, force=True)
-        self.giving.resolved[key] = None
+        self.giving.resolve([key])
         ends, places = picks.ends(), picks.places()
         for origin, feed in list(self.roster.own(key).items()):
             if origin in places:
@@ -245,7 +245,7 @@ class Replaying:
         for event in events:
             self.giving.announce(reader, event, len(pack(event)), is_past=True)
         self._missing[key] += missing
-        reader.waits_for_open = False
+        reader.know_open()
         self.end_fetch(key)
 
     def end_fetch(self, key: ReaderKey) -> bool:
@@ -253,7 +253,7 @@ class Replaying:
         reader = self.roster.readers[key]
         if not reader.ends or reader.waits_for_open or self.roster.own(key):
             return False
-        self.giving.finished.append((reader, self._missing.get(key, [])))
+        self.giving.finish(reader, self._missing.get(key, []))
         self.roster.leave(key)
         self.forget(key)
         return True

@@ -71,7 +71,7 @@ class Roster:
         """Change the filter of a reader."""
         _remove(self._alike, reader.filter, reader.key)
         reader.note_had(self._repeats.serial, self._lagging(reader.key))
-        reader.filter = wanted
+        reader.want(wanted, self.main[self._own_log].cursor)
         self._alike.setdefault(wanted, {})[reader.key] = None
 
     def sharing(self, origin: Origin) -> list[Reader]:
@@ -141,7 +141,7 @@ class Roster:
     ) -> Feed:
         """Give a reader a feed of its own."""
         if since is not None or replays:
-            self._look_back(self.readers[key])
+            self.look_back(self.readers[key])
         feed = Feed(origin, cursor, since, key, replays=replays, number=next(self._numbers))
         self._by_origin.setdefault(origin, {})[key] = feed
         self._by_reader.setdefault(key, {})[origin] = feed
@@ -152,13 +152,12 @@ class Roster:
         self.main[origin] = Feed(origin, 0, min([reader.made for reader in readers], default=None))
         self._new.add(origin)
         for reader in readers:
-            self._look_back(reader)
+            self.look_back(reader)
 
-    def _look_back(self, reader: Reader) -> None:
+    def look_back(self, reader: Reader) -> None:
         """Note that a reader does not have all that is below its cursors: it is not in the present."""
         if not reader.is_young:
-            reader.note_had(self._repeats.serial, self._lagging(reader.key))
-            reader.is_young = True
+            reader.look_back(self._repeats.serial, self._lagging(reader.key))
 
     def forget(self, origin: Origin) -> None:
         """Remove a log, which is over."""

@@ -51,7 +51,7 @@ class Inbox:
         """
         for known in self.subscriptions.values():
             del self.by_epoch[known.afresh]
-            known.afresh = next(self._epochs)
+            known.propose(next(self._epochs))
             self.by_epoch[known.afresh] = known
 
     def ask_for_all(self, now: float) -> list[Act]:
@@ -86,9 +86,8 @@ class Inbox:
                 known is not None
                 and known.epoch == epoch
                 and not known.early
-                and known.takes(number + place, event, log, replayed=delivery.replayed, hold=bool(self._missing))
+                and known.takes(number + place, event, log, now, replayed=delivery.replayed, hold=bool(self._missing))
             ):
-                known.heard_at = now
                 yield Hand(event, ((known.name, known.given),), delivery.replayed)
             else:
                 yield from self._take(delivery.part(place, place + 1), log, now)
@@ -105,12 +104,11 @@ class Inbox:
                 continue
             if epoch != known.epoch:
                 acts += self.follow(epoch, now)
-            known.heard_at = now
             hold = bool(self._missing)
-            if event is not None and known.takes(number, event, log, replayed=delivery.replayed, hold=hold):
+            if event is not None and known.takes(number, event, log, now, replayed=delivery.replayed, hold=hold):
                 in_turn.append((known.name, known.given))
             elif number > known.last:
-                known.keep_early(number, delivery, log, next(self._arrivals))
+                known.keep_early(number, delivery, log, next(self._arrivals), now)
             if known.early:
                 early.append(known)
         if in_turn and event is not None:
@@ -135,8 +133,8 @@ class Inbox:
         known = self.subscriptions.get(name)
         if known is None or not known.adopts:
             return []
-        known.adopts = False
         if not epoch or epoch in (known.epoch, known.afresh):  # which may have begun before it was accepted
+            known.adopt_nothing()
             return []
         known.adopt(epoch, taken)
         self.by_epoch[epoch] = known
@@ -218,7 +216,7 @@ class Inbox:
         named = [(known, number) for epoch, number in last if (known := self.by_epoch.get(epoch))]
         answered = [(known, number) for known, number in named if answer.after <= max(known.last, known.closed)]
         for known, number in answered:
-            known.closed = max(known.closed, number)
+            known.close(number)
             self.no_longer_ask(known)
         waiting = [known for known in self.subscriptions.values() if known.early or known.last < known.closed]
         acts += self._release(waiting, now)
@@ -228,7 +226,7 @@ class Inbox:
 
     def forgotten(self, known: Subscription, now: float) -> None:
         """Drop what came early of a numbering that the broker does not know: it comes again, after the cursors."""
-        known.early.clear()
+        known.drop_early()
         self.no_longer_ask(known)
         self._check_later(known, now)
 
@@ -244,9 +242,7 @@ class Inbox:
         """After a check, decide when the next is due."""
         check = Errand("check", known.name)
         if known.checking is not None and check not in self._agenda:
-            known.interval = known.checking.next(known.interval, known.missed, self._uniform)
-            known.missed = 0
-            self._agenda.put(check, now + known.interval)
+            self._agenda.put(check, now + known.next_interval(known.checking, self._uniform))
 
     def forget(self, known: Subscription) -> None:
         del self.subscriptions[known.name]

@@ -111,14 +111,12 @@ class Session:
         known = self._subscriptions.get(name)
         if known is None:
             known = self._inbox.add(name)
-            known.adopts = adopts
-            known.cursors.start(seen, replay)
-        known.filter, known.lease, known.window, known.replay, known.settled = wanted, lease, window, replay, settled
+            known.start(seen, replay, adopts=adopts)
+        known.want(wanted, lease, window, replay, settled=settled)
         if known.checking != checking:
-            known.checking = checking
+            known.check_by(checking)
             self._agenda.drop(Errand("check", name))
             if checking is not None:
-                known.interval = checking.first
                 self._agenda.put(Errand("check", name), now + known.interval)
         return [self._say_subscription(known, now), *self._alarm()]
 
@@ -143,7 +141,7 @@ class Session:
     def change(self, name: str, wanted: Filter, now: float) -> list[Act]:
         """Give a subscription another filter."""
         known = self._subscriptions[name]
-        known.filter = wanted
+        known.change(wanted)
         return [self._say_subscription(known, now), *self._alarm()]
 
     def took(self, taken: Mapping[str, int]) -> list[Act]:
@@ -283,15 +281,14 @@ class Session:
         acts += self._inbox.follow(epoch, now)
         followed = self._inbox.by_epoch.get(epoch)
         if followed is not None:
-            followed.made = message.made or followed.made
+            followed.learn_made(message.made)
             followed.sees(message.last, dict(message.seen))
             acts += self._inbox.reach(followed, message.last, now)
         done = self._done(request)
         for act in done:
             match act.what:
                 case Subscribe(name) if name in self._subscriptions:
-                    known = self._subscriptions[name]
-                    known.accepted, known.settled = act.what.filter, False
+                    self._subscriptions[name].accept(act.what.filter)
                     self._renew_later(Errand("renew", name), lease, now)
                 case Advertise(name) if name in self._advertisements:
                     self._advertisements[name] = replace(self._advertisements[name], settled=False)
@@ -312,7 +309,7 @@ class Session:
                         self._inbox.forget(known)
                         over.append(Over(name, reason))
                     else:
-                        known.filter = known.accepted
+                        known.change(known.accepted)
                 case Advertise(name):
                     self._advertisements.pop(name, None)
                     self._agenda.drop(Errand("offer", name))

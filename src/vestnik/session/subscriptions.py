@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from vestnik.model.events import Event
@@ -67,6 +67,45 @@ class Subscription:
         self.heard_at = 0.0  # when the last notification came
         self.missed = 0  # how many had to be asked for since the last check, or are lost
 
+    # --- what the application wants, and what the broker says of it ---
+
+    def start(self, seen: Mapping[str, int], replay: Replay | None, *, adopts: bool) -> None:
+        """Start at cursors, or with a replay; or adopt what the broker kept for an earlier life of this client."""
+        self.adopts = adopts
+        self.cursors.start(seen, replay)
+
+    def want(self, wanted: Filter, lease: float, window: int, replay: Replay | None, *, settled: bool) -> None:
+        """Set the terms."""
+        self.filter, self.lease, self.window, self.replay, self.settled = wanted, lease, window, replay, settled
+
+    def change(self, wanted: Filter) -> None:
+        """Set another filter."""
+        self.filter = wanted
+
+    def accept(self, wanted: Filter) -> None:
+        """Note that the broker has accepted a filter."""
+        self.accepted, self.settled = wanted, False
+
+    def learn_made(self, made: int) -> None:
+        """Note when the broker says that the subscription was made, if it does."""
+        self.made = made or self.made
+
+    # --- checks ---
+
+    def check_by(self, checking: Checking | None) -> None:
+        """Check in another way from now on, or not at all."""
+        self.checking = checking
+        if checking is not None:
+            self.interval = checking.first
+
+    def next_interval(self, checking: Checking, uniform: Callable[[float, float], float]) -> float:
+        """Return the time until the next check, by what was missed since the last one."""
+        self.interval = checking.next(self.interval, self.missed, uniform)
+        self.missed = 0
+        return self.interval
+
+    # --- numberings and cursors ---
+
     @property
     def position(self) -> Position:
         return Position(self.name, self.epoch, self.last, self.taken)
@@ -100,6 +139,10 @@ class Subscription:
             request=request,
         )
 
+    def propose(self, afresh: int) -> None:
+        """Propose another numbering, should the broker begin one."""
+        self.afresh = afresh
+
     def begin(self, afresh: int) -> None:
         """Follow a broker that numbers from 1; if it forgets that too, it will number `afresh`."""
         self.cursors.settle(self.last)
@@ -111,8 +154,17 @@ class Subscription:
 
     def adopt(self, epoch: int, taken: int) -> None:
         """Go on with a numbering that the broker knows from an earlier life of this client."""
+        self.adopts = False
         self.epoch = epoch
         self.last = self.given = self.taken = taken
+
+    def adopt_nothing(self) -> None:
+        """Note that the broker has begun a numbering of its own."""
+        self.adopts = False
+
+    def close(self, number: int) -> None:
+        """Note that the broker has sent all that it has up to a number."""
+        self.closed = max(self.closed, number)
 
     def acknowledge(self, number: int) -> bool:
         """Note that the application has taken everything below one of its numbers; return whether that is news.
@@ -139,8 +191,11 @@ class Subscription:
         found = self.early.get(self.last + 1)
         return None if found is None or (hold and found.is_effect) else found
 
-    def takes(self, number: int, event: Event, log: str | None, *, replayed: bool, hold: bool) -> bool:
+    # --- what comes ---
+
+    def takes(self, number: int, event: Event, log: str | None, now: float, *, replayed: bool, hold: bool) -> bool:
         """Hand over an ordinary event if it is in turn; with `hold`, no effect is. Else it is to be kept as early."""
+        self.heard_at = now
         if number != self.last + 1 or (hold and event.causes):
             return False
         if log is not None:
@@ -154,9 +209,14 @@ class Subscription:
         self.given += 1
         return True
 
-    def keep_early(self, number: int, delivery: Delivery, log: str | None, arrival: int) -> None:
+    def keep_early(self, number: int, delivery: Delivery, log: str | None, arrival: int, now: float) -> None:
         """Keep what came before its turn."""
+        self.heard_at = now
         self.early.setdefault(number, Early(arrival, delivery, log))
+
+    def drop_early(self) -> None:
+        """Forget what came before its turn."""
+        self.early.clear()
 
     def recover(self, number: int, delivery: Delivery, log: str | None, arrival: int) -> None:
         """Keep what had to be asked for."""
