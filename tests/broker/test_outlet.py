@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, ids, quote, sent_to
 from vestnik.broker.core import OwnLog
-from vestnik.broker.effects import Append, Appended, Effect, GapTold, Gone, NotAppended, Note, Send, Tick
+from vestnik.broker.effects import Append, Appended, Effect, GapTold, Gone, LinkDown, LinkUp, NotAppended, Note, Send, Tick
 from vestnik.wire.messages import (
     AdminS,
     Interest,
@@ -129,3 +129,52 @@ def test_an_event_that_waits_for_its_time_gets_its_place_in_the_log_then() -> No
     (other,) = routed(world.store(append), "u")
     assert [(event.id, event.seq) for event in (*one.events, *other.events)] == [("now", 2), ("held", 3)]
     assert world.broker.origin == OWN
+
+
+def test_who_comes_or_goes_between_two_events_is_heeded() -> None:
+    """Where events go is remembered from one to the next. Each step changes who wants what just went somewhere."""
+    world = World(neighbours=())
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+
+    def receivers(number: int) -> set[str]:
+        effects = world.publish("p", quote(1, f"{number}"))
+        sent = [one for one in effects if isinstance(one, Send) and isinstance(one.message, Notify | Routed)]
+        return {one.to for one in sent}
+
+    assert receivers(1) == receivers(2) == {"c"}
+    world.tell("d", Subscribe("s", ACME, afresh=7))
+    assert receivers(3) == {"c", "d"}, "another subscription with the same filter"
+    world.tell("c", Unsubscribe("s"))
+    assert receivers(4) == {"d"}
+    world.tell("d", Unsubscribe("s"))
+    world.tell("d", Subscribe("s", ACME, afresh=8))
+    assert receivers(5) == {"d"}, "another reader, of a subscription with the same name"
+    world.tell("b", LinkUp("u"))
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    assert receivers(6) == {"d", "u"}
+    world.tell("u", AdminS(remove=(Interest(ACME),)))
+    assert receivers(7) == {"d"}
+    world.tell("u", AdminS(add=(Interest(ACME),)))
+    assert receivers(8) == {"d", "u"}
+    world.tell("b", LinkDown("u"))
+    assert receivers(9) == {"d"}
+
+
+def test_an_event_does_not_go_back_where_the_last_one_like_it_went() -> None:
+    world = World()
+    for neighbour in ("u", "v"):
+        world.tell(neighbour, AdminS(add=(Interest(ACME),)))
+    published = world.publish("p", quote(1, "1"))
+    assert routed(published, "u") != [] and routed(published, "v") != []
+    far = world.meet(via="u")
+    effects = far.publish(quote(1, "2"))
+    assert routed(effects, "u") == [] and routed(effects, "v") != []
+
+
+def test_a_reader_that_has_ended_is_given_nothing_more() -> None:
+    """Where the last event went is remembered, and its readers with it."""
+    world = World(neighbours=())
+    world.tell("c", Subscribe("s", ACME, afresh=7))
+    assert ids(world.publish("p", quote(1, "1")), "c") == ["1"]
+    world.broker.recovery.readers.end(("c", "s"))
+    assert ids(world.publish("p", quote(1, "2")), "c") == []

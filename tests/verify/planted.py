@@ -229,7 +229,7 @@ class Twice(Router):
 
     def wanting(self, found: Iterable[Entry], sender: NodeId) -> Targets:
         targets = super().wanting(found, sender)
-        return targets._replace(subscriptions=targets.subscriptions + targets.subscriptions[:1])
+        return targets._replace(subscriptions=[*targets.subscriptions, *targets.subscriptions[:1]])
 
 
 class WrongClient(Router):

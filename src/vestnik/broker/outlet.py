@@ -17,7 +17,7 @@ from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
-from vestnik.routing.router import Router, Targets
+from vestnik.routing.router import REMEMBERED, Router, Targets
 from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, NodeId, Notify
 from vestnik.wire.origins import Origin, Routed
 from vestnik.wire.pages import pages
@@ -41,7 +41,9 @@ class Outlet:
         self._router = router
         self._clients = clients
         self._recovery = recovery
-        self._readers = recovery.feeds.readers
+        self._roster = recovery.feeds.roster
+        self._readers: dict[int, tuple[Targets, Collection[Reader]]] = {}  # by the number of targets
+        self._readers_at = 0  # how often readers had come or gone
 
     def route_stored(self, what: Append, now: float) -> list[Effect]:
         """Route events that are stored in the own log: those that have their seq, in order."""
@@ -68,7 +70,6 @@ class Outlet:
         """Send a batch to the neighbours that want some of it; return also who wants each event here."""
         effects: list[Effect] = []
         onward: dict[NodeId, list[Event]] = {}
-        readers: dict[int, Collection[Reader]] = {}  # by targets, which are the same for many
         wanting: list[Collection[Reader]] = []
         alive: Sequence[Event] = events
         if [event for event in events if event.seldom is not None]:
@@ -83,10 +84,7 @@ class Outlet:
             assert targets is not None
             for neighbour in targets.neighbours:
                 onward.setdefault(neighbour, []).append(event)
-            found = readers.get(id(targets))
-            if found is None:
-                found = readers[id(targets)] = self._wanting(targets)
-            wanting.append(found)
+            wanting.append(self._wanting(targets))
             wanted, targets = next(routed, NOWHERE)
         for neighbour, going in onward.items():
             whole = events if len(going) == len(events) else tuple(going)
@@ -94,8 +92,18 @@ class Outlet:
         return effects, wanting
 
     def _wanting(self, targets: Targets) -> Collection[Reader]:
-        found = [reader for source in targets.subscriptions if (reader := self._readers.get(source)) is not None]
-        return tuple(found) if len(found) < MANY else dict.fromkeys(found)
+        """Return the readers among some targets: one object for one object, unless readers come or go."""
+        known = self._readers.get(id(targets))
+        if known is not None and self._readers_at == self._roster.changes:
+            return known[1]
+        if len(self._readers) >= REMEMBERED or self._readers_at != self._roster.changes:
+            self._readers.clear()
+            self._readers_at = self._roster.changes
+        every = self._roster.readers
+        found = [reader for source in targets.subscriptions if (reader := every.get(source)) is not None]
+        readers = tuple(found) if len(found) < MANY else dict.fromkeys(found)
+        self._readers[id(targets)] = targets, readers
+        return readers
 
     def matching(self, event: Event) -> Iterable[ReaderKey]:
         """Return the local subscriptions that want an event."""
@@ -173,13 +181,12 @@ class Outlet:
             if reader.ends:
                 fetched.setdefault(reader, []).extend(flight.events)
                 continue
-            client, name = reader.key
-            notice = notices.get(client)
+            notice = notices.get(reader.client)
             if notice is None:
-                notice = notices[client] = Notice()
+                notice = notices[reader.client] = Notice()
             notice.add(reader.epoch, first, flight)
             if flight.gap is not None:
-                yield GapTold(client, name, flight.gap)
+                yield GapTold(*reader.key, flight.gap)
         for node, notice in notices.items():
             for message in notice.messages():
                 yield Send(node, message)

@@ -13,15 +13,15 @@ WINDOW_SIZE: Final = 1024 * 1024
 
 
 class Allowance:
-    """At most `most` bytes in flight together, or a share for each reader."""
+    """At most `most` bytes in flight together, or a `share` for each reader."""
 
-    __slots__ = ("_most", "_readers", "_share", "size")
+    __slots__ = ("_most", "_readers", "share", "size")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._readers = 0
         self.size = 0
-        self._share = min(WINDOW_SIZE, most)
+        self.share = min(WINDOW_SIZE, most)
 
     def join(self, size: int) -> None:
         """Count a reader, which has `size` bytes in flight."""
@@ -35,7 +35,7 @@ class Allowance:
 
     def _count(self, by: int) -> None:
         self._readers += by
-        self._share = max(1, min(WINDOW_SIZE, self._most // max(1, self._readers)))
+        self.share = max(1, min(WINDOW_SIZE, self._most // max(1, self._readers)))
 
     def change(self, by: int) -> None:
         """Note that more bytes are in flight, or fewer."""
@@ -43,4 +43,4 @@ class Allowance:
 
     def room(self, size: int) -> int:
         """Return within how many more bytes an event may begin, for a reader that has `size` bytes in flight."""
-        return max(min(self._most - self.size, WINDOW_SIZE - size), self._share - size)
+        return max(min(self._most - self.size, WINDOW_SIZE - size), self.share - size)

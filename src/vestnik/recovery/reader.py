@@ -40,6 +40,37 @@ class Reader:
     `number` is the last that was given, in the numbering `epoch`; `taken` is the last that the client has taken.
     """
 
+    __slots__ = (
+        "_allowance",
+        "_flights",
+        "_gaps",
+        "_had",
+        "_size",
+        "announced",
+        "began",
+        "client",
+        "earlier",
+        "ends",
+        "epoch",
+        "filter",
+        "forgets",
+        "from_past",
+        "in_flight",
+        "is_young",
+        "key",
+        "known_from",
+        "made",
+        "moved_at",
+        "number",
+        "past_since",
+        "remembered",
+        "replays",
+        "taken",
+        "takes",
+        "waits_for_open",
+        "window",
+    )
+
     def __init__(
         self,
         key: ReaderKey,
@@ -55,6 +86,7 @@ class Reader:
         epoch: int = 0,
     ) -> None:
         self.key = key
+        self.client = key[0]
         self.replays = replays
         self.past_since = past_since
         self.filter = wanted
@@ -136,10 +168,6 @@ class Reader:
         """Note that the reader was given what is open at brokers."""
         self.waits_for_open = False
 
-    @property
-    def client(self) -> NodeId:
-        return self.key[0]
-
     def is_before_past(self, placed: Placed) -> bool:
         """Return whether an event is too old to be replayed."""
         return self.past_since is not None and placed.time < self.past_since
@@ -217,9 +245,9 @@ class Reader:
 
     def give(self, flight: Flight) -> Flight | None:
         """Let as much be in flight as there is room for; return that, or None. Its last number is `number`."""
-        count, room = flight.count, self._allowance.room(self._size)
-        if count > self.window - self.in_flight or flight.size >= room or not self.takes:
-            count = min(self.room, flight.fitting(room))
+        is_small = self._size + flight.size < self._allowance.share
+        if not is_small or not self.takes or flight.count > self.window - self.in_flight:
+            count = min(self.room, flight.fitting(self._allowance.room(self._size)))
             if count <= 0:
                 return None
             flight = flight.part(0, count)

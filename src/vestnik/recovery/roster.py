@@ -35,6 +35,7 @@ class Roster:
 
     def __init__(self, own: Origin, edge: int, repeats: Repeats, allowance: Allowance) -> None:
         self.readers: dict[ReaderKey, Reader] = {}
+        self.changes = 0  # how often a reader has come or gone
         self.main: dict[Origin, Feed] = {own: Feed(own, edge)}
         self.reachable = {own}
         self.histories: set[Origin] = set()
@@ -54,6 +55,7 @@ class Roster:
 
     def enter(self, reader: Reader) -> None:
         """Add a reader, which shares all feeds."""
+        self.changes += 1
         self.readers[reader.key] = reader
         reader.join(self._allowance)
         self._alike.setdefault(reader.filter, {})[reader.key] = None
@@ -62,6 +64,7 @@ class Roster:
         """Remove a reader and its feeds."""
         reader = self.readers.pop(key, None)
         if reader is not None:
+            self.changes += 1
             reader.leave()
             _remove(self._alike, reader.filter, key)
         for origin in list(self.own(key)):

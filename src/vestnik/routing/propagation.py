@@ -62,6 +62,7 @@ class Propagation:
         self._strategy = strategy
         self._leases = leases
         self._sources: dict[Entry, dict[Source, float]] = {}  # with the time at which each gives the entry up
+        self.changes = 0  # how often a source or a neighbour has come or gone
         self.held = 0  # how many sources hold an entry, over all entries
         self._nodes: dict[Entry, dict[NodeId, int]] = {}  # how many of them are at each node
         self._reductions: dict[NodeId, Reduction] = {}
@@ -122,6 +123,7 @@ class Propagation:
 
     def connect(self, neighbour: NodeId) -> None:
         """A new neighbour, which knows nothing yet."""
+        self.changes += 1
         reduction = self._reductions[neighbour] = self._strategy.reduction(neighbour)
         self._told[neighbour] = {}
         others = [entry for entry, nodes in self._nodes.items() if len(nodes) > 1 or neighbour not in nodes]
@@ -130,6 +132,7 @@ class Propagation:
 
     def disconnect(self, neighbour: NodeId) -> None:
         """A neighbour is gone, and with it what it wanted."""
+        self.changes += 1
         del self._reductions[neighbour], self._told[neighbour]
         self._pending.pop(neighbour, None)
         for entry in self.of(neighbour):
@@ -147,6 +150,7 @@ class Propagation:
         if known:
             return False
         self.held += 1
+        self.changes += 1
         nodes = self._nodes.setdefault(entry, {})
         nodes[source.node] = nodes.get(source.node, 0) + 1
         if nodes[source.node] > 1:
@@ -167,6 +171,7 @@ class Propagation:
             return False
         del sources[source]
         self.held -= 1
+        self.changes += 1
         nodes = self._nodes[entry]
         nodes[source.node] -= 1
         if nodes[source.node]:

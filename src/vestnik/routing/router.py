@@ -19,13 +19,15 @@ Told: TypeAlias = tuple[NodeId, AdminS | AdminA]
 
 MANY: Final = 2_000
 """Filters of a neighbour by which a log is read. To index more of them would take longer than it saves."""
+REMEMBERED: Final = 64
+"""Answers of the matcher for which it is remembered where events go."""
 
 
 class Targets(NamedTuple):
     """Where an event goes: neighbours, and subscriptions of local clients."""
 
-    neighbours: list[NodeId]
-    subscriptions: list[Source]
+    neighbours: Sequence[NodeId]
+    subscriptions: Sequence[Source]
 
 
 class Expired(NamedTuple):
@@ -49,6 +51,8 @@ class Router:
         self._advertised_until: dict[Source, float] = {}
         self._idle_until: dict[Source, float] = {}  # subscriptions that want nothing, and are in no table
         self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
+        self._remembered: dict[tuple[NodeId, tuple[Entry, ...]], Targets] = {}  # by sender and what was found
+        self._remembered_at = 0  # how often the table had changed
 
     @property
     def neighbours(self) -> list[NodeId]:
@@ -146,7 +150,7 @@ class Router:
     def route(self, events: Sequence[Event], sender: NodeId) -> Iterator[tuple[Event, Targets]]:
         """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes.
 
-        Events that the same entries want have one object as their targets.
+        Events that the same entries want have one object as their targets, most times also in later calls.
         """
         known: dict[int, Targets] = {}  # by what was found
         each = self.subscriptions.matching(events)
@@ -154,8 +158,19 @@ class Router:
             if found or self._flooded:
                 targets = known.get(id(found))
                 if targets is None:
-                    targets = known[id(found)] = self.wanting(found, sender)
+                    targets = known[id(found)] = self._recall(found, sender)
                 yield event, targets
+
+    def _recall(self, found: tuple[Entry, ...], sender: NodeId) -> Targets:
+        """Return where an event goes that just these entries want, as it was found out before unless that changed."""
+        remembered, changes = self._remembered, self.subscriptions.changes
+        if changes != self._remembered_at or len(remembered) >= REMEMBERED:
+            remembered.clear()
+            self._remembered_at = changes
+        targets = remembered.get((sender, found))
+        if targets is None:
+            targets = remembered[sender, found] = self.wanting(found, sender)
+        return targets
 
     def targets(self, event: Event, sender: NodeId) -> Targets:
         """Where an event from `sender` goes."""
