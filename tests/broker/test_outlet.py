@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, ids, quote, sent_to
 from vestnik.broker.core import OwnLog
-from vestnik.broker.effects import Append, Appended, Effect, GapTold, Gone, LinkDown, LinkUp, NotAppended, Note, Send, Tick
+from vestnik.broker.effects import (
+    Append,
+    Appended,
+    Effect,
+    GapTold,
+    Gone,
+    LinkDown,
+    LinkUp,
+    NotAppended,
+    Note,
+    Send,
+    Tick,
+)
 from vestnik.wire.messages import (
     AdminS,
     Interest,
