@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,13 @@ import pytest
 import vestnik
 from network.processes import serving
 from network.security import access_file
-from network.worlds import broker, client, logged, quote, taken, until
-from vestnik.errors import NotAccepted, TurnedAway
+from network.worlds import PATIENCE, broker, client, logged, quote, taken, until
+from vestnik import Event
+from vestnik.errors import NotAccepted, TurnedAway, VestnikError
+from vestnik.journal import Journal
 from vestnik.logs import Throttle
 from vestnik.server.limits import Limits
+from vestnik.server.process import Broker
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, frame
 from vestnik.wire.messages import Goodbye, Hello, Message
@@ -164,6 +170,86 @@ async def test_what_retention_drops(
         await until(lambda: bool(logged(caplog, "retention.dropped")))
         first = logged(caplog, "retention.dropped")[0]
         assert "'first': 1, 'last': " in first and "'events': " in first and "'bytes': " in first
+
+
+async def test_what_a_compaction_drops_and_what_keeps_it_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vestnik.server.store.RETAIN_EVERY", 0.05)
+    caplog.set_level(logging.INFO, "vestnik")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with broker(data=tmp_path, retain_size=8 << 20, retain_latest_by="symbol") as b, client(b) as c:
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "compact", refuse)
+            for start in range(0, 4000, 500):
+                ticks = range(start, start + 500)
+                await c.publish_many([Event("t", {"symbol": "a", "price": n, "text": "x" * 1_000}) for n in ticks])
+            await until(lambda: bool(logged(caplog, "retention.failed")))
+        assert "'reason': '[Errno 28] No space left on device'" in logged(caplog, "retention.failed")[0]
+        assert logged(caplog, "retention.compacted") == []
+        await c.publish(Event("t", {"symbol": "a", "price": 4000}))
+        await until(lambda: bool(logged(caplog, "retention.compacted")))
+        (first, *_) = logged(caplog, "retention.compacted")
+        assert "'segments': " in first and "'events': " in first and "'bytes': " in first
+
+
+async def test_retention_that_fails_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    async with broker(data=tmp_path) as b, client(b) as c:
+        await c.publish(quote(1))
+    monkeypatch.setattr(Journal, "trim", refuse)
+    async with Broker(b.settings) as again, client(again) as c:
+        await c.publish(quote(2))
+        assert [event.data["price"] for event in await c.fetch("price > 0")] == [1, 2]
+    assert "Input/output error" in logged(caplog, "retention.failed")[0]
+
+
+async def test_a_disk_that_fails_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with broker(data=tmp_path) as b, client(b) as c:
+        monkeypatch.setattr(os, "pwrite", refuse)
+        for price in range(3):
+            with pytest.raises(NotAccepted, match="No space left on device"):
+                await c.publish(quote(price))
+        monkeypatch.undo()
+    (told,) = logged(caplog, "store.failed")
+    assert "No space left on device" in told
+
+
+async def test_a_disk_that_is_not_waited_for_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    goes_on, sync = threading.Event(), os.fdatasync
+
+    def wait(descriptor: int) -> None:
+        goes_on.wait(PATIENCE)
+        sync(descriptor)
+
+    caplog.set_level(logging.INFO, "vestnik")
+    try:
+        async with broker(data=tmp_path) as b, client(b) as c:
+            await c.publish(quote(1))
+            monkeypatch.setattr(os, "fdatasync", wait)
+            publishing = asyncio.ensure_future(c.publish(quote(2)))
+            await until(lambda: b.host.engine.storing > 0)
+            b.leave_within(0.0)
+        with pytest.raises(VestnikError):
+            await publishing
+    finally:
+        goes_on.set()
+    (told,) = logged(caplog, "store.abandoned")
+    assert f"'folder': {tmp_path!r}" in told and len(logged(caplog, "shutdown.ended")) == 1
 
 
 async def test_a_consumer_that_lags_and_loses_something_and_catches_up(

@@ -339,6 +339,7 @@ async def test_an_advertisement_is_narrowed_to_the_right_to_publish(access: Path
 
 
 async def test_rights_that_change_while_a_broker_runs(access: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "vestnik")
     async with (
         broker(access=access) as b,
         client(b, "a", token=TOKENS["admin"]) as admin,
@@ -352,9 +353,11 @@ async def test_rights_that_change_while_a_broker_runs(access: Path, caplog: pyte
         access.write_text("[", encoding="utf-8")
         b.reload()
         assert len(logged(caplog, "access.kept")) == 1 and len(b.host.guests) == 3
+        assert logged(caplog, "access.reloaded") == []
         changed = text.replace("price < 100", "price < 10").replace("[reader]", "[other]")
         access.write_text(changed, encoding="utf-8")
         b.reload()
+        assert len(logged(caplog, "access.reloaded")) == 1
         assert [guest.name for guest in b.host.guests] == ["admin/a"] and list(b.host.core.clients) == ["admin/a"]
         await until(lambda: "desk/c" in b.host.core.clients and b.host.core.clients["desk/c"].subscriptions != {})
         await admin.publish_many([quote(50), quote(5)])
