@@ -110,3 +110,26 @@ def test_a_quick_measurement(options: list[str]) -> None:
     done = vestnik("bench", "--events", "50", "--json", *options)
     (found,) = lines(done)
     assert done.returncode == 0 and found["delivered_per_second"] > 0 and found["p99_ms"] >= found["p50_ms"] > 0
+
+
+def test_a_fetch_that_may_miss_something_says_so_and_by_its_exit_code(tmp_path: Path) -> None:
+    with (
+        process("--listen", "127.0.0.1:0", "--name", "b1") as (gone, other),
+        process("--listen", "127.0.0.1:0", "--name", "b2", "--join", other) as (_, url),
+    ):
+        assert vestnik("pub", "q", "n=1", "--url", url).returncode == 0
+        assert vestnik("fetch", "n = 1", "--url", url).returncode == 0
+        gone.kill()
+        gone.wait()
+        found = vestnik("fetch", "n = 1", "--url", url)
+        assert (found.returncode, len(lines(found))) == (1, 1)
+        assert found.stderr.startswith("vestnik: not all of the past was found: ") and "b1" in found.stderr
+
+
+def test_an_event_that_has_expired_is_not_published(tmp_path: Path) -> None:
+    with process("--listen", "127.0.0.1:0", "--data", str(tmp_path)) as (_, url):
+        past = vestnik("pub", "q", "n=1", "--expires", "2020-01-01T00:00:00Z", "--url", url)
+        assert past.returncode == 2
+        assert past.stderr == "vestnik: --expires 2020-01-01T00:00:00Z is past: nobody would be given the event\n"
+        assert vestnik("pub", "q", "n=2", "--expires", "2099-01-01T00:00:00Z", "--url", url).returncode == 0
+        assert [event["data"]["n"] for event in lines(vestnik("fetch", "TRUE", "--url", url))] == [2]

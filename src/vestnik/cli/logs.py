@@ -74,14 +74,15 @@ def logging_to_stderr(level: str, form: str) -> Iterator[None]:
 
 @contextmanager
 def warnings_to_stderr() -> Iterator[None]:
-    """Print warnings as they are meanwhile, for commands that are not a service."""
+    """Print warnings as messages of the command meanwhile, for commands that are not a service."""
     with _handling(_Plain(logging.WARNING), logging.WARNING):
         yield
 
 
 class _Plain(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(self.format(record), err=True)
+        is_own = record.name.partition(".")[0] == "vestnik"
+        click.echo(f"vestnik: {self.format(record)}" if is_own else self.format(record), err=True)
 
 
 @contextmanager

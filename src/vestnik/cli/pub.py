@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from vestnik.errors import InvalidEvent, NotAccepted, OutcomeUnknown
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.model.strict_json import read_json
+from vestnik.model.times import MICROS
 from vestnik.wire.pages import packed_to_publish
 
 SOME_NOT = 1
@@ -83,7 +85,10 @@ def _event(type: str, values: tuple[str, ...], **envelope: Any) -> Event:
         if not equals or not all(key.split(".")):
             raise Refused(f"expected KEY=VALUE, not {pair!r}")
         _put(data, key, _value(text))
-    return Event(type, data, **envelope)
+    event = Event(type, data, **envelope)
+    if event.expires is not None and event.expires <= time.time() * MICROS:
+        raise Refused(f"--expires {envelope['expires']} is past: nobody would be given the event")
+    return event
 
 
 def _put(data: dict[str, Any], key: str, value: Any) -> None:

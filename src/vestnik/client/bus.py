@@ -25,6 +25,7 @@ from vestnik.client.arguments import (
 from vestnik.client.calling import Callback
 from vestnik.client.line import Line
 from vestnik.client.notifications import OVERFLOWS, Overflow
+from vestnik.client.past import Past
 from vestnik.client.publishing import Publishing
 from vestnik.client.replays import Answering, ReplayAnswer, Replays
 from vestnik.client.subscriptions import QUEUE, Subscription
@@ -291,11 +292,11 @@ class Bus:
 
     async def fetch(
         self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
-    ) -> list[Event]:
+    ) -> Past:
         """Return past events that brokers have stored, oldest first: the newest `limit` that are wanted, or all.
 
-        If a broker could not be asked, that is logged as a warning. They come page by page; if the connection is lost
-        meanwhile, all are fetched again.
+        If a broker could not be asked, the `missing` of what is returned says so, and a warning is logged. They come
+        page by page; if the connection is lost meanwhile, all are fetched again.
         """
         self._line.check("fetch")
         check_number("the limit of a fetch", limit)
@@ -307,7 +308,7 @@ class Bus:
             self._session.abandon(request)
         for reason in found.lost:
             LOG.warning("not all of the past was found: %s", reason)
-        return list(found.events)
+        return Past(found.events, found.lost)
 
     async def review(self, wanted: Filter | str = "TRUE", *, after: int = -1, upto: int = 0, most: int = 0) -> Reviewed:
         """A page of what the broker took behind position `after` and up to `upto`, of `most` events or as it has room.

@@ -12,6 +12,7 @@ from vestnik.client.arguments import is_async
 from vestnik.client.connect import connect
 from vestnik.client.factories import Factory
 from vestnik.client.notifications import Notification, Overflow
+from vestnik.client.past import Past
 from vestnik.client.services import ServiceBus
 from vestnik.client.subscriptions import Subscription
 from vestnik.client.sync_services import (
@@ -122,7 +123,7 @@ class SyncBus:
 
     def fetch(
         self, wanted: Filter | str, *, limit: int | None = 100, since: Any = None, latest_by: str | None = None
-    ) -> list[Event]:
+    ) -> Past:
         return self.run(self._bus.fetch(wanted, limit=limit, since=since, latest_by=latest_by))
 
     def review(

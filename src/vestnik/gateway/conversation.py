@@ -191,8 +191,9 @@ class Conversation:
                 case Fetch(limit=limit, since=since, latest_by=path):
                     if not 1 <= limit <= MOST_FETCHED:
                         raise InvalidRequest(f"from 1 to {MOST_FETCHED:,}, not {limit}", "limit")
-                    events = await bus.fetch(wanted, limit=limit, since=since, latest_by=path)
-                    return {"events": [msgspec.Raw(self._encoder.text(event)) for event in events]}
+                    past = await bus.fetch(wanted, limit=limit, since=since, latest_by=path)
+                    events = [msgspec.Raw(self._encoder.text(event)) for event in past]
+                    return {"events": events, "missing": past.missing}
         return {}
 
     def _known(self, name: str) -> Subscription:

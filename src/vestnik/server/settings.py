@@ -23,10 +23,13 @@ DEFAULT_ROUTING: Final = "merging"
 WITH_ADVERTISEMENTS: Final = " with advertisements"
 HEARTBEAT: Final = 15.0
 """Seconds in which everybody has to be heard from, unless told otherwise."""
+SHORTEST_HEARTBEAT: Final = 0.05
 LONGEST_HEARTBEAT: Final = 20.0
 """Seconds. A client takes a broker for dead that says nothing for twice that time."""
 LARGEST_REPEAT_WINDOW: Final = 1_000_000
 """Events of the largest window. Each takes up to 300 bytes of memory."""
+RETAINED_BY: Final = "retain_count", "retain_age", "retain_latest_by"
+"""What bounds the events that are kept, beside their size."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -99,23 +102,33 @@ class Settings(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(name, f"is for a gateway: set http (--http HOST:PORT), or leave {name} out")
         self._check_security()
         self.retention()
-        if not 0 < self.sweep < self.lease < float("inf"):
-            if not self.sweep > 0:
-                raise InvalidSetting("sweep", f"is longer than 0 seconds, not {self.sweep:g}")
-            reason = f"is {self.lease:g} seconds; it has an end, and is longer than sweep, which is {self.sweep:g}"
-            raise InvalidSetting("lease", reason)
-        if not 0 < self.heartbeat <= LONGEST_HEARTBEAT:
-            reason = f"is from more than 0 to {LONGEST_HEARTBEAT:g} seconds, not {self.heartbeat:g}"
-            raise InvalidSetting("heartbeat", reason)
+        self._check_times()
         if not 1 <= self.repeat_window <= LARGEST_REPEAT_WINDOW:
             reason = f"is from 1 to {LARGEST_REPEAT_WINDOW:,} events, not {self.repeat_window:,}"
             raise InvalidSetting("repeat_window", f"{reason}; a million of them take up to 300 MB of memory")
         if not 0 < self.repeat_window_age < float("inf"):
             reason = f"is longer than 0 seconds, and has an end, not {self.repeat_window_age:g}"
             raise InvalidSetting("repeat_window_age", f"{reason}; repeat_window bounds it by a number of events")
-        if self.lease < 2 * self.heartbeat:
-            reason = f"is at least 2 heartbeats, which are {2 * self.heartbeat:g} seconds, not {self.lease:g}"
-            raise InvalidSetting("lease", f"{reason}; set heartbeat to {self.lease / 2:g} or less, or a longer lease")
+
+    def _check_times(self) -> None:
+        sweep, lease, heartbeat = self.sweep, self.lease, self.heartbeat
+        if not 0 < sweep < float("inf"):
+            raise InvalidSetting("sweep", f"is longer than 0 seconds, and has an end, not {sweep:g}")
+        if not SHORTEST_HEARTBEAT <= heartbeat <= LONGEST_HEARTBEAT:
+            reason = f"is from {SHORTEST_HEARTBEAT:g} to {LONGEST_HEARTBEAT:g} seconds, not {heartbeat:g}"
+            raise InvalidSetting("heartbeat", reason)
+        if not lease < float("inf"):
+            raise InvalidSetting("lease", f"has an end, and is not {lease:g} seconds")
+        needs, mends = [], []
+        if lease < 2 * heartbeat:
+            needs.append(f"at least 2 heartbeats, which are {2 * heartbeat:g} seconds")
+            mends.append(f"heartbeat to {lease / 2:g} or less")
+        if lease <= sweep:
+            needs.append(f"longer than sweep, which is {sweep:g} seconds")
+            mends.append(f"sweep to less than {lease:g}")
+        if needs:
+            reason = f"is {' and '.join(needs)}, not {lease:g}; set {' and '.join(mends)}, or a longer lease"
+            raise InvalidSetting("lease", reason)
 
     @property
     def recovery_limits(self) -> RecoveryLimits:
@@ -124,8 +137,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def retention(self) -> Retention:
         """How the journal is kept; InvalidSetting where that cannot be."""
-        for name in ("retain_count", "retain_age", "retain_latest_by"):
-            if self.data is None and getattr(self, name) is not None:
+        for name, default in {"retain_size": GIB, **dict.fromkeys(RETAINED_BY)}.items():
+            if self.data is None and getattr(self, name) != default:
                 raise InvalidSetting(name, "is for a broker that stores: set data")
         if self.retain_age is not None and not self.retain_age > 0:
             raise InvalidSetting("retain_age", f"is longer than nothing, not {self.retain_age} seconds")
