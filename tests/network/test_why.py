@@ -260,6 +260,8 @@ async def test_two_sources_have_it() -> None:
         await p.publish_many([quote(1, id="e", source="one"), quote(2, id="e", source="other")])
         with pytest.raises(NotAccepted, match="one, other have an event of that id"):
             await why(p, "e", None)
+        with pytest.raises(NotAccepted, match="one, other have an event of that id"):
+            await why(p, "e", None, source="nobody")
         story = await why(p, "e", None, source="other")
         assert story.event is not None and story.event["data"]["price"] == 2
 
@@ -391,3 +393,11 @@ async def test_the_log_had_it_no_more() -> None:
         assert story.verdict == "lost" and not story.is_delivered
         assert "subscription s (price > 0) was told of a gap at 20" in story.said and "no data folder" in story.said
         assert (await why(p, "e5")).verdict == "delivered"
+
+
+async def test_a_source_that_has_no_such_event_is_said_and_who_has_one() -> None:
+    async with broker() as b, client(b, "p") as p:
+        await p.publish(quote(1, id="e", source="feed"))
+        story = await why(p, "e", None, source="nobody")
+        said = "no broker within reach knows event e of nobody; there is one of feed"
+        assert (story.verdict, story.said, story.event, story.is_delivered) == ("unknown-event", said, None, False)

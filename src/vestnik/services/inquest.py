@@ -34,10 +34,20 @@ async def inquire(bus: Bus, id: str, *, source: str | None = None, client: str |
         stored = {broker: found for broker, answer in answers.items() if (found := _of(answer, source))}
         event = event or next((found[-1]["event"] for found in stored.values()), None)
     _check_one(id, views, stored)
+    if event is None and source is not None:
+        return _of_another(await inquire(bus, id, client=client), source)
     if event is not None:
         views, silent = await _ask_all(bus, brokers, "event", asked | {"source": event["source"], "given": event})
     ordered = {broker: View(views[broker]) for broker in [status["broker"], *brokers] if broker in views}
     return story(id, client, event, ordered, stored={b: f[-1]["at"] for b, f in stored.items()}, silent=silent)
+
+
+def _of_another(found: Story, source: str) -> Story:
+    """The story of an event that no broker knows of a source: another source may have one of that id."""
+    if found.event is None:
+        return found
+    said = f"no broker within reach knows event {found.id} of {source}; there is one of {found.event['source']}"
+    return Story(found.id, found.client, "unknown-event", said)
 
 
 def _of(found: list[dict[str, Any]], source: str | None) -> list[dict[str, Any]]:
