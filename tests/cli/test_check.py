@@ -63,6 +63,17 @@ def test_a_violation_in_json(tmp_path: Path) -> None:
     assert [from_plain(record) for record in found["records"]] == [WRONG[0], WRONG[2], WRONG[3]]
 
 
+def test_of_each_rule_the_first_violations_are_printed(tmp_path: Path) -> None:
+    more = [Published(2.5, "p", EVENT.replace(id=f"e{number}")) for number in range(1021)]
+    records: list[AnyRecord] = [*BEGIN, HANDED, HANDED, *more, Settled(4.0)]
+    lines = check(tmp_path, records).stdout.splitlines()
+    assert sum(line.startswith("liveness: c was not") for line in lines) == 20
+    assert sum(line.startswith("once: ") for line in lines) == 1
+    assert lines[-2] == "liveness: and 1,001 more; --json prints all"
+    assert lines[-1].startswith("1,023 violations: ")
+    assert len(check(tmp_path, records, "--json").stdout.splitlines()) == 1023
+
+
 def test_options(tmp_path: Path) -> None:
     assert check(tmp_path, RIGHT, "--advertisements").exit_code == 1
     assert check(tmp_path, [Advertised(0.0, "p", "a", Filter.all()), *RIGHT], "--advertisements").exit_code == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from msgspec import structs
@@ -24,7 +24,8 @@ from vestnik.verify.violations import Violation
 
 CENTURY = 946_684_800.0
 """The beginning of the year 2000, in seconds since 1970."""
-
+SHOWN: Final = 20
+"""Violations of each rule that are printed, unless they are printed as JSON."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,17 +68,17 @@ def command(
 
     Every notification must be of an event that was published, once, and for an active subscription that matches it;
     what is wanted must arrive; events come in their order and in time, and nothing is lost without a reason. Each
-    violation is printed with its rule and the records that show it.
+    violation is printed with its rule and the records that show it; of one rule, the first 20.
     """
     files = [_lives(trace) for trace in traces]
     whole = [say_cut(trace, lives) for trace, lives in zip(traces, files, strict=True)]
     records = together([life for lives in files for life in lives])
     found = check_trace(records, settling=settling, since=since, advertisements=advertisements, stored=stored)
-    for violation in found:
-        if as_json:
+    if as_json:
+        for violation in found:
             echo_json(facts(violation))
-        else:
-            click.echo(counterexample(violation))
+    else:
+        echo_violations(found, "--json prints all")
     counts = Counter(type(record).__name__ for record in records)
     has_settled = bool(counts["Settled"] or agreements(records))
     if not as_json:
@@ -137,6 +138,18 @@ def facts(violation: Violation) -> dict[str, object]:
         "event": None if violation.event is None else to_cloudevent(violation.event),
         "records": [to_plain(record) for record in violation.records],
     }
+
+
+def echo_violations(found: Iterable[Violation], all_of_them: str) -> None:
+    """Print the first violations of each rule, how many more there are, and where to find `all_of_them`."""
+    counts: Counter[str] = Counter()
+    for violation in found:
+        counts[violation.rule] += 1
+        if counts[violation.rule] <= SHOWN:
+            click.echo(counterexample(violation))
+    for rule, count in counts.items():
+        if count > SHOWN:
+            click.echo(f"{rule}: and {count - SHOWN:,} more; {all_of_them}")
 
 
 def counterexample(violation: Violation) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from vestnik.cli.check import counterexample, held_to, say_cut, say_doubts, summary
+from vestnik.cli.check import echo_violations, held_to, say_cut, say_doubts, summary
 from vestnik.cli.events import printable
 from vestnik.cli.inputs import Refused, opened
 from vestnik.cli.pipeline.outputs import check_new, written_whole
@@ -58,8 +58,7 @@ def _verify(spark: Any, traces: Sequence[str], out: Path | None, demands: dict[s
     with task_progress(spark, "checking"):
         wrong = violations(trace, known=known, **demands).persist()
         rules = {row.rule: row["count"] for row in wrong.groupBy("rule").count().collect()}
-    for row in wrong.orderBy("at", "rule", "said").toLocalIterator():
-        click.echo(counterexample(violation_of(row)))
+    echo_violations(map(violation_of, wrong.orderBy("at", "rule", "said").toLocalIterator()), "--out DIR keeps all")
     click.echo(summary(run.counts, sum(rules.values()), is_whole=is_whole))
     with task_progress(spark, "measuring"):
         tables = {"latency": latency(trace, known=known).persist(), "useless": useless(trace, known=known).persist()}
