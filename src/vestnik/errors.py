@@ -11,6 +11,8 @@ VestnikError
 ├── InvalidEvent             an event refused at the door: what is wrong, and where in the event
 ├── InvalidIndex             a file that holds no index that can be used: which, and why
 ├── InvalidTrace             a file that holds no trace: its name, the line, and why
+├── MissingTrace             traces of a run without those of some brokers: which brokers
+├── RepeatedTrace            files that hold the same trace of a broker: which files, and which broker
 ├── InvalidAddress           text that says not where a broker is: the text, and why
 ├── InvalidAccess            an access file that cannot be used: which, and why
 ├── Untrusted                a broker that did not prove who it is: where, and why
@@ -47,6 +49,7 @@ Each carries its data as attributes and survives pickling.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import NamedTuple
 
@@ -154,6 +157,32 @@ class InvalidTrace(VestnikError):
         self.line = line
         self.reason = reason
         super().__init__(f"{name}:{line}: {reason}")
+
+
+class MissingTrace(VestnikError):
+    """Clients were notified of events that these `brokers` accepted, and there is no trace of the brokers."""
+
+    def __init__(self, brokers: Sequence[str]) -> None:
+        self.brokers = tuple(brokers)
+        if len(brokers) == 1:
+            which, who, what = f"the trace of {brokers[0]} is", brokers[0], f"the trace of {brokers[0]}"
+        else:
+            which, who, what = f"the traces of {' and '.join(brokers)} are", "these brokers", "their traces"
+        super().__init__(f"{which} missing: clients were notified of events that {who} accepted; give {what}, too")
+
+
+class RepeatedTrace(VestnikError):
+    """The files `one` and `other` hold the same trace of `broker`, or the same file holds it twice."""
+
+    def __init__(self, one: str, other: str, broker: str) -> None:
+        self.one = one
+        self.other = other
+        self.broker = broker
+        if one == other:
+            said = f"{one} holds the same trace of {broker} twice; it may be there only once"
+        else:
+            said = f"{one} and {other} hold the same trace of {broker}; give only one of them"
+        super().__init__(said)
 
 
 ADDRESSES = "vestnik://HOST:PORT, vestniks://HOST:PORT for TLS, or HOST:PORT"

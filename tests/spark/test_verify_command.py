@@ -15,7 +15,18 @@ from vestnik.errors import InvalidTrace
 from vestnik.spark.traces import read_traces
 from vestnik.spark.verify import violations
 from vestnik.trace.files import Begin, End, to_line, to_lines
-from vestnik.trace.records import AnyRecord, Attached, Cut, Linked, Notified, Published, Sent, Settled, Subscribed
+from vestnik.trace.records import (
+    AnyRecord,
+    Attached,
+    Cut,
+    Linked,
+    Notified,
+    Published,
+    Restarted,
+    Sent,
+    Settled,
+    Subscribed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,6 +127,17 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, spark: SparkSession
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", checked.stderr)
     with pytest.raises(InvalidTrace, match=r"2\.jsonl:4: "):
         violations(read_traces(spark, {"one": [right], "other": [right, wrong]}))
+
+
+def test_a_trace_that_is_missing_or_there_twice_is_refused_as_check_does(tmp_path: Path) -> None:
+    one = written(tmp_path / "1.jsonl", life("b1", [Restarted(0.0, "b1", "b1/1"), *AT_1], to_line(End())))
+    linked = [Restarted(0.0, "b2", "b2/1"), Linked(0.0, "b2", "b1"), *AT_2, HANDED]
+    two = written(tmp_path / "2.jsonl", life("b2", linked, to_line(End())))
+    copy = written(tmp_path / "copy.jsonl", life("b2", linked))
+    for files in ([two], [one, two, copy], [one, two, two]):
+        result, checked = verify(*files), check(*files)
+        assert (result.exit_code, result.stdout, result.stderr) == (2, "", checked.stderr)
+    assert verify(one, two).exit_code == check(one, two).exit_code == 0
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 from msgspec import structs
 
-from vestnik.cli.inputs import opened, shown_name
+from vestnik.cli.inputs import Refused, opened, shown_name
 from vestnik.cli.outputs import echo_json
 from vestnik.model.cloudevents import to_cloudevent
 from vestnik.services.views import clock
 from vestnik.trace.files import to_plain
+from vestnik.trace.given import accepting, check_complete, check_once
 from vestnik.trace.lives import Life, read_lives, together
-from vestnik.trace.records import AnyRecord
+from vestnik.trace.records import AnyRecord, Restarted
 from vestnik.verify.outages import longest_outage
 from vestnik.verify.quiet import agreements
 from vestnik.verify.safety import ALWAYS
@@ -26,6 +28,9 @@ CENTURY = 946_684_800.0
 """The beginning of the year 2000, in seconds since 1970."""
 SHOWN: Final = 20
 """Violations of each rule that are printed, unless they are printed as JSON."""
+EXITS: Final = (
+    "Exit codes: 0 nothing is wrong; 1 something is; 2 a trace cannot be read, is missing, or is there twice."
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,7 +53,7 @@ def held_to(command: F) -> F:
     return settling(since(offers(stored(command))))
 
 
-@click.command("check", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 the trace cannot be read.")
+@click.command("check", epilog=EXITS)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE.jsonl...")
 @held_to
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for each violation.")
@@ -70,7 +75,9 @@ def command(
     what is wanted must arrive; events come in their order and in time, and nothing is lost without a reason. Each
     violation is printed with its rule and the records that show it; of one rule, the first 20.
     """
+    check_files(traces)
     files = [_lives(trace) for trace in traces]
+    _check_given(traces, files)
     whole = [say_cut(trace, lives) for trace, lives in zip(traces, files, strict=True)]
     records = together([life for lives in files for life in lives])
     found = check_trace(records, settling=settling, since=since, advertisements=advertisements, stored=stored)
@@ -106,6 +113,27 @@ def say_doubts(
         away = f"--settling {settling:g} is shorter than {outage.what} was away, {outage.seconds:g} seconds"
         said = f"{away} from {_time(outage.begin)} on; what was late for that is not wrong: settle in longer than that"
         click.echo(f"vestnik: {said}", err=True)
+
+
+def check_files(traces: Sequence[str]) -> None:
+    """Refuse two names of the same file."""
+    found: dict[Path, str] = {}
+    for trace in traces:
+        before = found.get(path := Path(trace).resolve())
+        if before == trace:
+            raise Refused(f"{shown_name(trace)} is given twice; give it once")
+        if before is not None:
+            raise Refused(f"{before} and {trace} are the same file; give only one of them")
+        found[path] = trace
+
+
+def _check_given(traces: Sequence[str], files: Sequence[Sequence[Life]]) -> None:
+    """Raise an error if a trace is there twice, or one is missing that the others cannot be checked without."""
+    named = [(shown_name(trace), life) for trace, lives in zip(traces, files, strict=True) for life in lives]
+    of_brokers = [(name, life.records) for name, life in named if life.node]
+    check_once((name, one) for name, records in of_brokers for one in records if isinstance(one, Restarted))
+    records = [record for _, records in of_brokers for record in records]
+    check_complete({life.node for _, life in named}, records, accepting(records))
 
 
 def _lives(trace: str) -> list[Life]:

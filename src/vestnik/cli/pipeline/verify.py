@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from vestnik.cli.check import echo_violations, held_to, say_cut, say_doubts, summary
+from vestnik.cli.check import EXITS, check_files, echo_violations, held_to, say_cut, say_doubts, summary
 from vestnik.cli.events import printable
 from vestnik.cli.inputs import Refused, opened
 from vestnik.cli.pipeline.outputs import check_new, written_whole
 from vestnik.cli.pipeline.progress import task_progress
 from vestnik.cli.running import running
+from vestnik.spark.given import check_given
 from vestnik.spark.slices import Run, runs
 from vestnik.spark.traces import CUT, END, read_traces
 from vestnik.spark.verify import latency, useless, violation_of, violations
@@ -22,7 +23,7 @@ from vestnik.trace.lives import Life
 from vestnik.verify.quiet import agreements
 
 
-@click.command("verify", epilog="Exit codes: 0 nothing is wrong; 1 something is; 2 a trace cannot be read.")
+@click.command("verify", epilog=EXITS)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE.jsonl...")
 @held_to
 @click.option("--out", metavar="DIR", help="A folder that is new or empty, for the tables.")
@@ -41,6 +42,7 @@ def command(
         if trace == "-":
             raise Refused("standard input can be read only once; name a file")
         opened(trace).__enter__().close()
+    check_files(traces)
     folder = None if out is None else Path(out)
     if folder is not None:
         check_new(folder)
@@ -53,6 +55,7 @@ def _verify(spark: Any, traces: Sequence[str], out: Path | None, demands: dict[s
     with task_progress(spark, "reading"):
         trace = read_traces(spark, traces).persist()
         known = runs(trace)
+        check_given(trace, traces)
     run = known.get("", Run([], {}, 1, False, False))
     is_whole = _say_cut(trace, traces)
     with task_progress(spark, "checking"):

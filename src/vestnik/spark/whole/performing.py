@@ -14,6 +14,7 @@ from vestnik.lake.declared import read_declared
 from vestnik.lake.losses import Kind, Loss
 from vestnik.spark.derive.readings import REASONS
 from vestnik.spark.derive.running import DERIVED, NEW, READ, Target, derive_table
+from vestnik.spark.given import check_given
 from vestnik.spark.ingest import ingest
 from vestnik.spark.lake import events as lake_events
 from vestnik.spark.lake import quarantine
@@ -134,6 +135,7 @@ class Performance:
         with self._timed("verify") as note:
             trace = read_traces(self._spark, asked.traces).persist()
             known = runs(trace)
+            check_given(trace, asked.traces)
             wrong = self._kept("violations", violations(trace, known=known, **demands))
             note(sum(sum(run.counts.values()) for run in known.values()), wrong.count(), "violations", 0)
         with self._during("delivery"):
