@@ -144,7 +144,7 @@ def test_an_event_that_waits_for_its_time_gets_its_place_in_the_log_then() -> No
 
 
 def test_who_comes_or_goes_between_two_events_is_heeded() -> None:
-    """Where events go is remembered from one to the next. Each step changes who wants what just went somewhere."""
+    """A broker remembers where events go. Each step here changes that."""
     world = World(neighbours=())
     world.tell("c", Subscribe("s", ACME, afresh=7))
 
@@ -184,7 +184,7 @@ def test_an_event_does_not_go_back_where_the_last_one_like_it_went() -> None:
 
 
 def test_a_reader_that_has_ended_is_given_nothing_more() -> None:
-    """Where the last event went is remembered, and its readers with it."""
+    """A broker remembers where the last event went, with the readers."""
     world = World(neighbours=())
     world.tell("c", Subscribe("s", ACME, afresh=7))
     assert ids(world.publish("p", quote(1, "1")), "c") == ["1"]

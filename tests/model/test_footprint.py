@@ -1,4 +1,4 @@
-"""What an event takes in memory is estimated, and never at length."""
+"""The memory of an event is estimated, and never for long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fetch finds."""
+"""The result of a fetch."""
 
 from __future__ import annotations
 

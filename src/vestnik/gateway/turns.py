@@ -26,7 +26,7 @@ BODIES: Final = 32
 
 _STRINGS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _PIECES: Final = re.compile(r'(?:[^"]++|"(?:[^"\\]++|\\.)*+"?){1,1000}+', re.DOTALL)
-"""Text with up to so many strings: no call may hold up the other threads for long."""
+"""Text with up to so many strings: while the regex engine runs, no other thread does."""
 _BLANKS: Final = " \t\r\n"
 _MARKS: Final = ",:[{"
 """One of these stands before each value but the first one. Before what is not there, too: in an empty list or map."""

@@ -145,7 +145,7 @@ class Reader:
         self.takes = False
 
     def bound(self, window: int) -> None:
-        """Let at most so many notifications be in flight."""
+        """Set how many notifications may be in flight."""
         self.window = window
 
     def want(self, wanted: Filter, known_from: int) -> None:

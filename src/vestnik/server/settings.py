@@ -29,7 +29,7 @@ LONGEST_HEARTBEAT: Final = 20.0
 LARGEST_REPEAT_WINDOW: Final = 1_000_000
 """Events of the largest window. Each takes up to 300 bytes of memory."""
 RETAINED_BY: Final = "retain_count", "retain_age", "retain_latest_by"
-"""What bounds the events that are kept, beside their size."""
+"""Settings that bound which events are kept, beside their size."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
