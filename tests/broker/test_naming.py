@@ -8,9 +8,10 @@ from broker.worlds import ACME, World, asked, quote, sent_to
 from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import Effect
 from vestnik.broker.naming import NamedLogs
+from vestnik.recovery.flight import gap_in_flight, single
 from vestnik.session.acts import Hand, Say
 from vestnik.session.session import Session
-from vestnik.wire.messages import Answer, Ask, Notify, Position, Subscribe
+from vestnik.wire.messages import Answer, Ask, Gap, Notify, Position, Subscribe
 from vestnik.wire.origins import Origin, OriginHere, PageRead, Slice
 from vestnik.wire.replays import Replay
 
@@ -56,8 +57,9 @@ def test_a_client_that_asks_for_copies_again_is_told_the_same_logs() -> None:
 def test_two_logs_of_one_broker_are_in_two_messages() -> None:
     logs = NamedLogs()
     event = quote(1).stamped("x", 1)
-    assert logs.takes(event, Origin("x", 1)) and logs.takes(None, None) and not logs.takes(event, Origin("x", 2))
-    assert logs.takes(quote(2).stamped("y", 1), H), "a copy in a history"
+    assert logs.takes(single(event, 9, Origin("x", 1))) and logs.takes(gap_in_flight(Gap("x/1", 1, 2, "lost")))
+    assert not logs.takes(single(event, 9, Origin("x", 2)))
+    assert logs.takes(single(quote(2).stamped("y", 1), 9, H)), "a copy in a history"
     assert logs.named == (("x", 1),)
 
 

@@ -56,7 +56,7 @@ class Far:
         first, at = self.tail.accept(len(events), self._world.now if time is None else time / MICROS)
         stamped = tuple([event.stamped(self.origin.broker, first + place) for place, event in enumerate(events)])
         offsets = range(first, first + len(stamped))
-        self.tail.extend(offsets, at, [pack(event) for event in stamped], stamped, [()] * len(stamped))
+        self.tail.extend(offsets, at, [pack(event) for event in stamped], [()] * len(stamped))
         return stamped
 
     def publish(self, *events: Event) -> list[Effect]:
@@ -132,7 +132,7 @@ class World:
     def store(self, append: Append) -> list[Effect]:
         self.disk.accept(len(append.events), append.time / MICROS)
         offsets = range(append.first, append.first + len(append.events))
-        self.disk.extend(offsets, append.time, append.packed, append.events, [()] * len(append.events))
+        self.disk.extend(offsets, append.time, append.packed, [()] * len(append.events))
         return self.tell("b", Appended(append))
 
     def sent(self, sender: str, message: Message, to: str) -> list[Message]:

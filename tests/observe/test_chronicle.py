@@ -6,7 +6,6 @@ import pytest
 
 from vestnik import Event, Filter
 from vestnik.broker.effects import Gone, SubscriptionChanged, SubscriptionEnded, SubscriptionMade
-from vestnik.model.footprint import LOOKED_AT
 from vestnik.observe import chronicle
 from vestnik.observe.chronicle import Chronicle
 from vestnik.observe.facts import Given, NotStored, PageTaken, Passed, PublicationRefused, Stored
@@ -34,18 +33,22 @@ def test_large_events_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(chronicle, "BYTES", 1_000_000)
     known = Chronicle(now=0.0)
     for number in range(10):
-        known.take([Passed("b2", (event(number).replace(data={"x": [{}] * 5_000}),))], float(number))
+        known.take([Passed("b2", (event(number).replace(data={"x": "x" * 300_000}),))], float(number))
     found = [number for number in range(10) if known.sightings(f"e{number}")]
     assert found == [7, 8, 9] and known.since == 6.0
-    known.take([Passed("b2", (event(10).replace(data={"x": [{}] * 50_000}),))], 10.0)
+    known.take([Passed("b2", (event(10).replace(data={"x": "x" * 3_000_000}),))], 10.0)
     assert len(known.sightings("e10")) == 1, "one message is remembered, however large"
+    given = Given("c", (Delivery((event(11).replace(data={"x": "x" * 300_000}),), ((7, 1),)),))
+    known.take([given], 11.0)
+    assert [number for number in (10, 11) if known.sightings(f"e{number}")] == [11], "what was read counts as well"
 
 
-def test_an_event_of_too_many_values_to_look_at_is_remembered_until_the_next_comes() -> None:
+def test_an_event_whose_data_has_the_id_of_another_is_not_taken_for_it() -> None:
     known = Chronicle(now=0.0)
-    for number in range(3):
-        known.take([Passed("b2", (event(number).replace(data={"x": [{}] * (LOOKED_AT + 1)}),))], float(number))
-    assert [number for number in range(3) if known.sightings(f"e{number}")] == [2]
+    other = event(1).replace(data={"about": "e2"})
+    known.take([Passed("b2", (other, event(2))), Given("c", (Delivery((other, event(2)), ((7, 1),)),))], 1.0)
+    (seen,) = known.sightings("e2")
+    assert (seen.event, seen.notified) == (event(2), (("c", ((7, 2),)),))
 
 
 def test_what_was_refused_is_remembered_and_what_was_taken_once() -> None:

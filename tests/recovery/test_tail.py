@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestnik import Event, Filter, Replay
+from vestnik.recovery.blocks import OVERHEAD
 from vestnik.recovery.pages import LogEntry, read_page
-from vestnik.recovery.tail import OVERHEAD, Tail
+from vestnik.recovery.tail import Tail
 from vestnik.wire.origins import ReadTerms, Span
 from vestnik.wire.packing import pack
 
@@ -21,7 +22,7 @@ def filled(tail: Tail, count: int, now: float = 0.0) -> Tail:
     for _ in range(count):
         first, _ = tail.accept(1, now)
         event = Event("t", {"n": first}, source="s", id=str(first)).stamped("b", first)
-        tail.extend([first], 10 * first, [pack(event)], [event], [()])
+        tail.extend([first], 10 * first, [pack(event)], [()])
     return tail
 
 
@@ -58,7 +59,7 @@ def test_nothing_leaves_the_log_before_it_is_routed() -> None:
 def test_no_offset_is_routed_twice() -> None:
     tail = filled(Tail(PLENTY), 2)
     with pytest.raises(AssertionError):
-        tail.extend([2], 0, [b""], [Event("t")], [()])
+        tail.extend([2], 0, [b""], [()])
 
 
 def test_a_log_that_is_whole_in_memory_tells_what_it_dropped() -> None:

@@ -60,7 +60,7 @@ class Subscription:
             for page in pages(part, lambda one: one[1].event):
                 upto = self.last if page[-1] is alive[-1] else page[-1][0]
                 deliveries = [
-                    Delivery(one.events, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
+                    Delivery(one.carried, ((self.epoch, number),), one.is_replayed, one.gap) for number, one in page
                 ]
                 yield Answer(((self.epoch, upto),), tuple(deliveries), logs.named, after)
                 after = upto
@@ -78,10 +78,10 @@ def _with_one_log(found: Iterable[tuple[int, Flight]]) -> Iterator[tuple[list[tu
     logs = NamedLogs()
     for one in found:
         _, flight = one
-        if not logs.takes(flight.event, flight.origin):
+        if not logs.takes(flight):
             yield part, logs
             part, logs = [], NamedLogs()
-            logs.takes(flight.event, flight.origin)
+            logs.takes(flight)
         part.append(one)
     if part:
         yield part, logs

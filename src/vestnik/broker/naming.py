@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from vestnik.model.events import Event
+from vestnik.recovery.flight import Flight
 from vestnik.wire.messages import NodeId
-from vestnik.wire.origins import Origin
 
 _COPY: Final = 0
 """Stands for the log of copies that a history has: they say nothing of how far a client has come in any log."""
@@ -18,15 +17,17 @@ class NamedLogs:
     def __init__(self) -> None:
         self._logs: dict[NodeId, int] = {}
 
-    def takes(self, event: Event | None, origin: Origin | None) -> bool:
-        """Name the log of an event that was read at an origin.
+    def takes(self, flight: Flight) -> bool:
+        """Name the log of events that were read at an origin.
 
-        Return False if the message has events of another log of that broker, or copies: it needs a message of its own.
+        Return False if the message has events of another log of that broker, or copies: they need a message of their
+        own.
         """
-        if event is None or origin is None or event.broker is None:
+        broker, origin = flight.broker, flight.origin
+        if broker is None or origin is None:
             return True
-        log = origin.log if event.broker == origin.broker else _COPY
-        return self._logs.setdefault(event.broker, log) == log
+        log = origin.log if broker == origin.broker else _COPY
+        return self._logs.setdefault(broker, log) == log
 
     @property
     def named(self) -> tuple[tuple[NodeId, int], ...]:

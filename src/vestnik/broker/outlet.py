@@ -223,11 +223,11 @@ class Notice:
         deliveries: list[Delivery] = []
         logs = NamedLogs()
         for flight, numbers in zip(self._flights, self._numbers, strict=True):
-            if not logs.takes(flight.event, flight.origin):
+            if not logs.takes(flight):
                 yield Notify(tuple(deliveries), logs.named)
                 deliveries, logs = [], NamedLogs()
-                logs.takes(flight.event, flight.origin)
-            deliveries.append(Delivery(flight.events, tuple(numbers), flight.is_replayed, flight.gap))
+                logs.takes(flight)
+            deliveries.append(Delivery(flight.carried, tuple(numbers), flight.is_replayed, flight.gap))
         yield Notify(tuple(deliveries), logs.named)
 
 

@@ -1,14 +1,19 @@
 """The recent past of one broker, to answer why.
 
-Noting costs next to nothing: facts are kept as they are, and searched when somebody asks. The chronicle has the last
-`EVENTS` events, or fewer if they are large or went to very many clients, and the last `OTHERS` of everything else.
+Noting costs little: events are kept packed, mostly as the log has packed them, and are searched when somebody asks.
+Objects that were kept for so long would cost more when they are freed than all else that is done with an event. The
+chronicle has the last `EVENTS` events, or fewer if they are large or went to very many clients, and the last `OTHERS`
+of everything else.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, get_args
+
+from msgspec import Raw
+from msgspec.structs import replace
 
 from vestnik.broker.effects import (
     Drained,
@@ -25,7 +30,6 @@ from vestnik.broker.effects import (
 from vestnik.model.envelope import Pair
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.model.footprint import footprint
 from vestnik.model.times import MICROS
 from vestnik.observe.facts import (
     ClientHere,
@@ -38,26 +42,48 @@ from vestnik.observe.facts import (
     PublicationRefused,
     Stored,
 )
-from vestnik.wire.messages import Gap, NodeId, each_of
+from vestnik.wire.messages import Delivery, Gap, NodeId
+from vestnik.wire.packing import pack, unpack
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
 BYTES: Final = 32 * 1024 * 1024
 """Memory for events and numbers. A single message that takes more is remembered until the next one comes."""
+EVENT: Final = 100
+"""Bytes that an event takes beside those of its packed form."""
 NUMBER: Final = 64
 """Bytes of a number that a notification has in one subscription."""
-SAMPLE: Final = 8
-"""Events of a message of which the memory is estimated."""
 
+Carrier: TypeAlias = Stored | NotStored | PublicationRefused | Passed | PageTaken
+"""Facts of events that came."""
+Key: TypeAlias = int | str
+"""The seq of an event; the id of an event of a broker, which has none."""
 Numbers: TypeAlias = tuple[tuple[int, int], ...]
 """Numberings, and the number in each."""
 
 
+class Came(NamedTuple):
+    """Events came, of which a fact without them tells; each is packed."""
+
+    fact: Carrier
+    packed: Sequence[bytes]
+
+
+class Sent(NamedTuple):
+    """Live events went to a neighbour."""
+
+    to: NodeId
+    keys: Sequence[Key]
+
+
 class Turn(NamedTuple):
-    """Facts of one time about this number of `events`, of about `size` bytes."""
+    """What happened at one time to this number of `events`, which take `size` bytes."""
 
     at: float
-    facts: Sequence[Fact]
+    came: Sequence[Came]
+    given: Sequence[Given]
+    sent: Sequence[Sent]
+    dropped: Sequence[Note]
     events: int
     size: int
 
@@ -132,24 +158,29 @@ class Chronicle:
 
     def take(self, facts: Sequence[Fact], now: float) -> None:
         """Remember what happened."""
+        came: list[Came] = []
+        given: list[Given] = []
+        sent: list[Sent] = []
+        dropped: list[Note] = []
         count = size = 0
-        given: list[Event] = []
         for fact in facts:
             kind = type(fact)
-            if kind in CARRIERS:
-                events = fact.events  # type: ignore[union-attr]  # it carries events
-                count += len(events)
-                size += _size(events)
-            elif kind is Given:
-                for one in fact.deliveries:  # type: ignore[union-attr]  # it is Given
-                    size += NUMBER * len(one.numbers)
-                    given += one.events
+            if kind is Given:
+                given.append(_packed(fact))  # type: ignore[arg-type]  # it is Given
+                size += NUMBER * _numbers_in(fact)  # type: ignore[arg-type]
+            elif kind in CARRIERS:
+                came.append(_came_with(fact))  # type: ignore[arg-type]  # it is a Carrier
+            elif kind is Forwarded:
+                sent.append(Sent(fact.to, [_key(event) for event in fact.events]))  # type: ignore[union-attr]
+            elif kind is Note:
+                dropped.append(fact)  # type: ignore[arg-type]
             elif kind in NOTICED:
                 self._notice(fact, now)
+        for some in [one.packed for one in came] or [_bytes_of(one) for fact in given for one in fact.deliveries]:
+            count += len(some)
+            size += sum(map(len, some))
         if count:
-            self._keep(Turn(now, facts, count, size))
-        elif given:  # they were read from memory
-            self._keep(Turn(now, facts, len(given), size + _size(given)))
+            self._keep(Turn(now, came, given, sent, dropped, count, size + EVENT * count))
 
     def _keep(self, turn: Turn) -> None:
         self._turns.append(turn)
@@ -203,7 +234,7 @@ class Chronicle:
         return found
 
 
-CARRIERS: Final = frozenset({Stored, NotStored, PublicationRefused, Passed, PageTaken})
+CARRIERS: Final = frozenset(get_args(Carrier))
 NOTICED: Final = frozenset(
     {
         SubscriptionMade,
@@ -220,76 +251,86 @@ NOTICED: Final = frozenset(
 )
 
 
-def _size(events: Sequence[Event]) -> int:
-    """Return the bytes that events take, roughly; of many, by a sample that nobody who publishes can foresee.
+def _came_with(fact: Carrier) -> Came:
+    is_packed = isinstance(fact, Stored | NotStored) and fact.packed
+    packed = fact.packed if is_packed else [pack(event) for event in fact.events]  # type: ignore[union-attr]
+    return Came(replace(fact, events=()), packed)
 
-    An event of very many values counts as all the memory that there is: looking at them would hold up others.
-    """
-    sample = events
-    if len(events) > SAMPLE:
-        step = -(-len(events) // SAMPLE)
-        sample = events[hash(events[0]) % step :: step]
-    size = 0
-    for event in sample:
-        found = footprint(event)
-        if found is None:
-            return BYTES
-        size += found
-    return size if sample is events else size * len(events) // len(sample)
+
+def _packed(fact: Given) -> Given:
+    """Return a fact whose events are packed, as live ones are."""
+    if all(one.is_packed for one in fact.deliveries):
+        return fact
+    return Given(fact.client, tuple([replace(one, carried=tuple(map(Raw, _bytes_of(one)))) for one in fact.deliveries]))
+
+
+def _numbers_in(fact: Given) -> int:
+    return sum([len(one.numbers) for one in fact.deliveries])
+
+
+def _bytes_of(delivery: Delivery) -> list[bytes]:
+    return [bytes(one) if isinstance(one, Raw) else pack(one) for one in delivery.carried]
+
+
+def _key(event: Event) -> Key:
+    return event.seq or event.id
 
 
 def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
     """Yield the events of an id that came, and then those that were read from memory."""
     here: set[Pair] = set()
-    for fact in turn.facts:
-        for place, event in _carried(fact):
+    for fact, carried in turn.came:
+        for place, event in _named(carried, id):
+            here.add((event.source, event.id))
+            yield _came(turn.at, fact, place, event)
+    for given in turn.given:
+        for one in given.deliveries:
+            for _, read in _named(_bytes_of(one), id):
+                if (read.source, read.id) not in here:
+                    here.add((read.source, read.id))
+                    yield Sighting(turn.at, given.client, read, False, fate="replayed")
+
+
+def _named(packed: Sequence[bytes], id: str) -> Iterator[tuple[int, Event]]:
+    """Yield the events that have an id, each with its place."""
+    key = id.encode(errors="surrogatepass")
+    for place, one in enumerate(packed):
+        if key in one:
+            event = unpack(one)
             if event.id == id:
-                here.add((event.source, event.id))
-                yield _came(turn.at, fact, place, event)
-    for given in [fact for fact in turn.facts if isinstance(fact, Given)]:
-        for read in [event for one in given.deliveries for event in one.events if event.id == id]:
-            if (read.source, read.id) not in here:
-                here.add((read.source, read.id))
-                yield Sighting(turn.at, given.client, read, False, fate="replayed")
+                yield place, event
 
 
-def _carried(fact: Fact) -> Iterator[tuple[int, Event]]:
-    if isinstance(fact, Stored | NotStored | PublicationRefused | Passed | PageTaken):
-        yield from enumerate(fact.events)
-
-
-def _came(at: float, fact: Fact, place: int, event: Event) -> Sighting:
+def _came(at: float, fact: Carrier, place: int, event: Event) -> Sighting:
     match fact:
         case Stored(client, _, time):
             return Sighting(at, client, event, True, fate="held" if event.seq is None else "", accepted=time / MICROS)
         case NotStored(client, _, reason, unknown):
             return Sighting(at, client, event, True, fate="unknown" if unknown else "refused", reason=reason)
         case PublicationRefused(client, _, refusals):
-            key = event.source, event.id
-            reasons = [refusal.reason for refusal in refusals if (refusal.source, refusal.id) == key]
+            pair = event.source, event.id
+            reasons = [refusal.reason for refusal in refusals if (refusal.source, refusal.id) == pair]
             return Sighting(at, client, event, True, fate="refused", reason=reasons[0])
         case PageTaken(sender, _, times):
             accepted = times[place] / MICROS if times else None
             return Sighting(at, sender, event, False, fate="replayed", accepted=accepted)
         case Passed(sender):
             return Sighting(at, sender, event, False)
-    raise AssertionError(f"{type(fact).__name__} carries no events")
 
 
 def _followed(seen: Sighting, turn: Turn) -> Sighting:
     """Return a sighting with what was done about the event."""
     if seen.fate in ("refused", "unknown"):
         return seen
-    key = seen.event.source, seen.event.id
-    onward: list[NodeId] = []
+    event = seen.event
+    key = _key(event)
     notified: list[tuple[NodeId, Numbers]] = []
-    for fact in turn.facts:
-        match fact:
-            case Forwarded(to, events) if any((e.source, e.id) == key for e in events):
-                onward.append(to)
-            case Given(client, deliveries):
-                each = [(one.event, one.numbers) for one in each_of(deliveries)]
-                notified += [(client, numbers) for event, numbers in each if event and (event.source, event.id) == key]
-            case Note(dropped, _, reason) if (dropped.source, dropped.id) == key:
-                seen = seen._replace(fate="dropped", reason=reason)
+    onward = [to for to, keys in turn.sent if key in keys]
+    for given in turn.given:
+        for one in given.deliveries:
+            places = [place for place, found in _named(_bytes_of(one), event.id) if found.source == event.source]
+            notified += [(given.client, one.part(place, place + 1).numbers) for place in places]
+    for note in turn.dropped:
+        if (note.event.source, note.event.id) == (event.source, event.id):
+            seen = seen._replace(fate="dropped", reason=note.reason)
     return seen._replace(onward=tuple(onward), notified=tuple(notified))

@@ -45,20 +45,28 @@ from vestnik.wire.origins import PageRead, Routed
 
 
 class Stored(Struct, frozen=True):
-    """Events of a local client are in the log, accepted at a `time` in microseconds. One without a seq is held."""
+    """Events of a local client are in the log, accepted at a `time` in microseconds. One without a seq is held.
+
+    `packed` is each of them as the log has it, if that is known.
+    """
 
     client: NodeId
     events: tuple[Event, ...]
     time: int
+    packed: tuple[bytes, ...] = ()
 
 
 class NotStored(Struct, frozen=True):
-    """Events of a local client could not be stored. If that is `unknown`, they may be on disk."""
+    """Events of a local client could not be stored. If that is `unknown`, they may be on disk.
+
+    `packed` is each of them as it was to be stored, if that is known.
+    """
 
     client: NodeId
     events: tuple[Event, ...]
     reason: str
     unknown: bool
+    packed: tuple[bytes, ...] = ()
 
 
 class PublicationRefused(Struct, frozen=True):
@@ -191,12 +199,12 @@ def _refused(message: Message, append: Append) -> Fact:
 
 def _stored(message: Appended, sender: NodeId) -> list[Fact]:
     what = message.what
-    return [Stored(what.client, what.events, what.time)] if what.events else []
+    return [Stored(what.client, what.events, what.time, what.packed)] if what.events else []
 
 
 def _not_stored(message: NotAppended, sender: NodeId) -> list[Fact]:
     what = message.what
-    return [NotStored(what.client, what.events, message.reason, message.unknown)] if what.events else []
+    return [NotStored(what.client, what.events, message.reason, message.unknown, what.packed)] if what.events else []
 
 
 def _passed(message: Routed | Announce, sender: NodeId) -> list[Fact]:

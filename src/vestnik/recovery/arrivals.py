@@ -91,7 +91,7 @@ class Arrivals:
                 keys = [key for key in keys if accepted >= roster.readers[key].made]
             if keys:
                 flight, twins = single(event, len(pack(event)), origin), self._giving.repeats.add(origin, [event])
-                for reader, _ in self._giving.live(flight, twins, [roster.readers[key] for key in keys]):
+                for reader, _ in self._giving.live([event], flight, twins, [roster.readers[key] for key in keys]):
                     roster.lag(reader.key, origin, offset)
             feed.advance(offset + 1)
         return True

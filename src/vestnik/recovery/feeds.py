@@ -8,8 +8,7 @@ from itertools import compress
 
 from vestnik.model.events import Event
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.flight import Flight
-from vestnik.recovery.flight import together as in_flight
+from vestnik.recovery.flight import Flight, of_packed
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Twin
 from vestnik.recovery.replaying import Replaying
@@ -31,11 +30,12 @@ class Feeds:
         origin: Origin,
         events: Sequence[Event],
         wanting: Sequence[Collection[Reader]],
-        sizes: Sequence[int] | None = None,
+        packed: Sequence[bytes] | None = None,
     ) -> None:
         """Give live events to the readers that want them, and whose feeds are LIVE and have not passed them.
 
         `wanting` has the readers of each event. Consecutive events that the same readers want have one object for them.
+        `packed` is each of them as the log has it, if that is known.
         """
         main, apart = self.roster.main.get(origin), self.roster.apart(origin)
         if main is None or not events:
@@ -46,37 +46,51 @@ class Feeds:
         start, readers = 0, wanting[0]
         for end in (*[place for place, one in enumerate(wanting) if one is not wanting[place - 1]], len(events)):
             if readers and end > start:
-                run = tuple(events[start:end])
-                of_each = [len(pack(event)) for event in run] if sizes is None else sizes[start:end]
-                self._give_run(main, in_flight(run, of_each, origin), twins, readers)
+                run = events[start:end]
+                flight = of_packed([pack(event) for event in run] if packed is None else packed[start:end], origin)
+                self._give_run(main, run, flight, twins, readers)
             start, readers = end, wanting[end] if end < len(events) else ()
         if main.is_live:
             main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
 
-    def _give_run(self, main: Feed, flight: Flight, twins: Mapping[int, Twin], wanting: Collection[Reader]) -> None:
-        """Give live events to readers that want all of them."""
+    def _give_run(
+        self,
+        main: Feed,
+        events: Sequence[Event],
+        flight: Flight,
+        twins: Mapping[int, Twin],
+        wanting: Collection[Reader],
+    ) -> None:
+        """Give live events, which are those of a flight, to readers that want all of them."""
         apart = self.roster.apart(main.origin)
         if main.is_live:
             sharing = [reader for reader in wanting if reader.key not in apart] if apart else wanting
             if sharing:
-                self._give_live(main, flight, twins, sharing)
+                self._give_live(main, events, flight, twins, sharing)
         for reader in wanting if apart else ():
             feed = apart.get(reader.key)
             if feed is not None and feed.is_live:
-                self._give_live(feed, flight, twins, [reader])
+                self._give_live(feed, events, flight, twins, [reader])
 
-    def _give_live(self, feed: Feed, flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]) -> None:
+    def _give_live(
+        self,
+        feed: Feed,
+        events: Sequence[Event],
+        flight: Flight,
+        twins: Mapping[int, Twin],
+        readers: Iterable[Reader],
+    ) -> None:
         """Give live events to readers whose feed this is. One without room goes on with a feed of its own."""
-        if flight.offset(0) < feed.cursor:
-            passed = bisect_left(flight.events, feed.cursor, key=_offset)
+        if _offset(events[0]) < feed.cursor:
+            passed = bisect_left(events, feed.cursor, key=_offset)
             if passed == flight.count:
                 return
-            flight = flight.part(passed, flight.count)
-        for reader, offset in self.giving.live(flight, twins, readers):
-            self.roster.lag(reader.key, feed.origin, offset)
+            events, flight = events[passed:], flight.part(passed, flight.count)
+        for reader, place in self.giving.live(events, flight, twins, readers):
+            self.roster.lag(reader.key, feed.origin, _offset(events[place]))
             reader.move(self.giving.now)
         if feed.reader is not None and self.roster.has(feed):
-            feed.advance(flight.offset(-1) + 1)
+            feed.advance(_offset(events[-1]) + 1)
 
     def frontier(self, origin: Origin, offset: int) -> None:
         for feed in self.roster.all(origin):

@@ -10,12 +10,12 @@ from vestnik.model.events import Event
 from vestnik.model.reserved import is_reserved
 from vestnik.model.times import MICROS
 from vestnik.recovery.feed import Feed
-from vestnik.recovery.flight import Flight, single, together
+from vestnik.recovery.flight import Flight, of_packed, single, together
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Repeats, Twin
 from vestnik.recovery.tail import Tail
 from vestnik.wire.messages import Gap
-from vestnik.wire.origins import Origin, Placed, Slice
+from vestnik.wire.origins import Origin, PackedSlice, Placed, Slice
 
 STEPS: Final = 5_000
 """Notifications that are given in one turn, roughly; some milliseconds."""
@@ -84,29 +84,32 @@ class Giving:
         if self.given:
             self.given = [one for one in self.given if one[0] is not reader]
 
-    def live(self, flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]) -> list[tuple[Reader, int]]:
-        """Give live events to readers that want all of them; `twins` has the twins of those that have one, by offset.
+    def live(
+        self, events: Sequence[Event], flight: Flight, twins: Mapping[int, Twin], readers: Iterable[Reader]
+    ) -> list[tuple[Reader, int]]:
+        """Give live events, which are those of a flight, to readers that want all of them.
 
-        Return the readers that have no room, each with the offset of the first event for which it has none.
+        `twins` has the twins of those that have one, by offset. Return the readers that have no room, each with the
+        place of the first event for which it has none.
         """
-        seldom = [event for event in flight.events if event.seldom is not None]
+        seldom = [event for event in events if event.seldom is not None]
         is_plain = not twins and not any(map(self._has_expired, seldom))
         without_room: list[tuple[Reader, int]] = []
         for reader in readers:
             if is_plain and not reader.is_young and reader.remembered is None:
                 count = self._give(reader, flight)
             else:
-                count = self._give_each(reader, flight, twins)
+                count = self._give_each(reader, events, flight, twins)
             if count < flight.count:
-                without_room.append((reader, flight.offset(count)))
+                without_room.append((reader, count))
         return without_room
 
     def _has_expired(self, event: Event) -> bool:
         return event.seldom is not None and event.expires is not None and event.expires <= self.now * MICROS
 
-    def _give_each(self, reader: Reader, flight: Flight, twins: Mapping[int, Twin]) -> int:
+    def _give_each(self, reader: Reader, events: Sequence[Event], flight: Flight, twins: Mapping[int, Twin]) -> int:
         """Give the events that a reader has not got from another log; return the place at which there was no room."""
-        for place, event in enumerate(flight.events):
+        for place, event in enumerate(events):
             twin = twins.get(event.seq or 0)
             if self._has_expired(event) or self._has(reader, event, twin):
                 continue
@@ -143,10 +146,13 @@ class Giving:
         size = page.average_size
         if page.events and is_exact and not is_copy and self._is_new(feed, reader, page.events):
             many = len(page.events)
-            flight = together(page.events, [size] * many, feed.origin)
+            if isinstance(page, PackedSlice):
+                flight = of_packed(page.packed, feed.origin)
+            else:
+                flight = together(page.events, [size] * many, feed.origin)
             count = self._give(reader, flight)
             if count < many:
-                feed.advance(flight.offset(count))
+                feed.advance(page.events[count].seq or 0)
             return count == many
         for placed in page.placed():
             if not self.give_read(feed, reader, placed, size, is_wanted=is_exact, is_copy=is_copy):

@@ -29,19 +29,15 @@ LOOK: Final = 256
 
 
 class LogEntry(NamedTuple):
-    """An event at its offset, packed, and the time in microseconds at which it was accepted. Times never fall.
-
-    It may be `unpacked` as well.
-    """
+    """An event at its offset, packed, and the time in microseconds at which it was accepted. Times never fall."""
 
     offset: int
     time: int
     packed: bytes
-    unpacked: Event | None = None
 
     @property
     def event(self) -> Event:
-        return self.unpacked or unpack(self.packed)
+        return unpack(self.packed)
 
     @classmethod
     def of(cls, event: Event, time: int) -> LogEntry:
@@ -191,7 +187,7 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
             continue
         if unpacked == SCANNED or len(found) == terms.limit or (found and size + len(entry.packed) > PAGE_SIZE):
             return found, entry.offset, size
-        if sieve is not None and entry.unpacked is None and not sieve.lets_through(entry.packed):
+        if sieve is not None and not sieve.lets_through(entry.packed):
             passed += len(entry.packed) + LOOK
             if passed >= PASSED:
                 return found, entry.offset + 1, size

@@ -149,8 +149,8 @@ class Recovery:
 
         They were accepted at a time, and have their offsets.
         """
-        sizes = self.tail.extend([event.seq or 0 for event in events], time, packed, events, wanting)
-        self.feeds.live(self._own, events, wanting, sizes)
+        self.tail.extend([event.seq or 0 for event in events], time, packed, wanting)
+        self.feeds.live(self._own, events, wanting, packed)
         return [*(self.offering.told() if self.offering.has_withdrawn else ()), *self.moved()]
 
     def pass_over(self, offset: int) -> list[Act]:

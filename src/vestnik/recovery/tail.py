@@ -6,25 +6,21 @@ A broker with a disk reads older pages there. For a broker without one this is t
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
-from vestnik.model.events import Event
 from vestnik.model.times import MICROS
+from vestnik.recovery.blocks import OVERHEAD, Block
 from vestnik.recovery.pages import PAGE_SIZE, LogEntry, LogView, read_page
 from vestnik.recovery.reader import Reader
-from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
+from vestnik.wire.origins import ENDLESS, PackedSlice, ReadTerms, Slice, Span
 from vestnik.wire.packing import unpack
 
-SPARE: Final = 1_000
-"""Dropped entries that may stay in the list until it is cut."""
-OVERHEAD: Final = 200
-"""Bytes that an entry takes beside its event, roughly."""
-UNPACKED: Final = 8_000
-"""The latest events that are kept unpacked, too: readers that lag a little read them."""
-SMALL: Final = 256
-"""Bytes of an event that is kept unpacked. It may take sixty times as many then, if it has many values."""
+BLOCK: Final = 64 * 1024
+"""Bytes of a block, or some more. Whole blocks are dropped."""
+BLOCKS: Final = 64
+"""The least number of blocks that fill a tail."""
 
 
 class Stamp(NamedTuple):
@@ -52,14 +48,9 @@ class Tail(LogView):
         self.is_whole = is_whole
         self._latest = latest
         self._start = start
+        self._blocks: list[Block] = []
+        self._firsts: list[int] = []  # the first offset of each block
         self._size = 0
-        # Columns: the offset of each event, when it was accepted, its bytes, and the readers that wanted it.
-        self._offsets: list[int] = []
-        self._times: list[int] = []
-        self._packed: list[bytes] = []
-        self._wanting: list[Collection[Reader]] = []
-        self._events: list[Event | None] = []  # the latest, unpacked
-        self._head = 0  # what is before it was dropped
         # The latest time of what is not here. A damaged log has lost its end, so nobody knows before the next event.
         self._dropped_until = -1 if is_whole else ENDLESS
 
@@ -90,55 +81,50 @@ class Tail(LogView):
         return Stamp(first, self._latest)
 
     def extend(
-        self,
-        offsets: Sequence[int],
-        time: int,
-        packed: Sequence[bytes],
-        events: Sequence[Event],
-        wanting: Iterable[Collection[Reader]],
-    ) -> list[int]:
-        """Note that events that were accepted at a time are stored and routed, and which readers want each.
-
-        Return the bytes of each.
-        """
-        sizes = list(map(len, packed))
-        if not sizes:
-            return sizes
+        self, offsets: Sequence[int], time: int, packed: Sequence[bytes], wanting: Sequence[Collection[Reader]]
+    ) -> None:
+        """Note that events that were accepted at a time are stored and routed, and which readers want each."""
+        if not offsets:
+            return
         assert offsets[0] >= self.routed, f"offset {offsets[0]} was routed before"
         self._dropped_until = min(self._dropped_until, time)
-        self._offsets += offsets
-        self._times += [time] * len(offsets)
-        self._packed += packed
-        self._wanting += wanting
-        are_small = max(sizes) <= SMALL
-        self._events += events if are_small else map(_if_small, events, sizes)
-        if len(self._events) > 2 * UNPACKED:
-            del self._events[:-UNPACKED]
-        self._size += sum(sizes) + OVERHEAD * len(sizes)
+        largest = min(BLOCK, self.room // BLOCKS)
+        start, typical = 0, OVERHEAD + len(packed[0])
+        while start < len(offsets):
+            if not self._blocks or self._blocks[-1].size >= largest:
+                self._blocks.append(Block())
+                self._firsts.append(offsets[start])
+            block = self._blocks[-1]
+            end = start + max(1, (largest - block.size) // typical)
+            self._size -= block.size
+            block.extend(offsets[start:end], time, packed[start:end], wanting[start:end])
+            self._size += block.size
+            start = end
         self.routed = offsets[-1] + 1
         self._drop()
-        return sizes
 
     def pass_over(self, offset: int) -> None:
         """Note that nothing will be routed at the offsets below `offset` that were not routed yet."""
         self.routed = max(self.routed, offset)
 
     def _drop(self) -> None:
-        """Drop the oldest events for which there is no room. The latest always stays."""
-        while self._size > self.room and self._head < len(self._offsets) - 1:
-            self._size -= len(self._packed[self._head]) + OVERHEAD
-            self._start, self._dropped_until = self._offsets[self._head] + 1, self._times[self._head]
-            self._head += 1
-        if self._head > max(SPARE, len(self._offsets) // 2):
-            for column in (self._offsets, self._times, self._packed, self._wanting):
-                del column[: self._head]
-            self._head = 0
+        """Drop the oldest blocks for which there is no room. The latest always stays."""
+        count = 0
+        while self._size > self.room and count < len(self._blocks) - 1:
+            oldest = self._blocks[count]
+            self._size -= oldest.size
+            self._start, self._dropped_until = oldest.offsets[-1] + 1, oldest.times[-1]
+            count += 1
+        if count:
+            del self._blocks[:count], self._firsts[:count]
 
     def far_before(self, share: float) -> int:
         """Return the offset before which a reader lags by more than a share of the room; 0 if none can."""
-        count = len(self._offsets) - self._head
-        near = int(count * share * self.room / self._size) if self._size else count
-        return self._offsets[-near] if 0 < near < count else 0
+        far = share * self.room
+        if self._size <= far:
+            return 0
+        near = int(len(self._blocks) * far / self._size)  # blocks, which are about as large as each other
+        return self._firsts[-near] if near else self.routed
 
     def read(self, terms: ReadTerms) -> Slice | None:
         """Read a page; None if some of it may be on disk only."""
@@ -146,38 +132,35 @@ class Tail(LogView):
             return None
         return read_page(self, terms, self.routed)
 
-    def read_wanted(self, start: int, limit: int, readers: Set[Reader]) -> Slice | None:
+    def read_wanted(self, start: int, limit: int, readers: Set[Reader]) -> PackedSlice | None:
         """Read what any of some readers wanted when it was routed; None if some of it is not here.
 
         The router knew what they want now when the event at `start` was routed.
         """
         if start < self._start or start > self.routed:
             return None
-        first, before = self._place(start), len(self._offsets) - len(self._events)
-        events: list[Event] = []
+        packed: list[bytes] = []
         times: list[int] = []
         upto, size = self.routed, 0
-        for place in range(first, len(self._offsets)):
-            if readers.isdisjoint(self._wanting[place]):
+        for block, place in self._places(Span(start, self.routed)):
+            if readers.isdisjoint(block.wanting[place]):
                 continue
-            packed = self._packed[place]
-            if len(events) == limit or (events and size + len(packed) > PAGE_SIZE):
-                upto = self._offsets[place]
+            one = block.packed[place]
+            if len(packed) == limit or (packed and size + len(one) > PAGE_SIZE):
+                upto = block.offsets[place]
                 break
-            event = self._events[place - before] if place >= before else None
-            events.append(event or unpack(packed))
-            times.append(self._times[place])
-            size += len(packed)
-        return Slice(start, tuple(events), upto, times=tuple(times), size=size)
+            packed.append(one)
+            times.append(block.times[place])
+            size += len(one)
+        events = tuple(map(unpack, packed))
+        return PackedSlice(start, events, upto, times=tuple(times), size=size, packed=packed)
 
     def wants(self, reader: Reader, offset: int) -> bool | None:
         """Return whether a reader wanted an event when it was routed; None if that is not known of its filter."""
         if offset < max(self._start, reader.known_from) or offset >= self.routed:
             return None
-        place = self._place(offset)
-        if place == len(self._offsets) or self._offsets[place] != offset:
-            return None
-        return reader in self._wanting[place]
+        block, place = next(self._places(Span(offset, offset + 1)), (None, 0))
+        return None if block is None else reader in block.wanting[place]
 
     def _may_lack(self, terms: ReadTerms) -> bool:
         return terms.pick is not None or not self._has(terms.start, terms.since)
@@ -187,22 +170,28 @@ class Tail(LogView):
         return start >= self._start or (since is not None and since > self._dropped_until)
 
     def entries(self, span: Span) -> Iterator[LogEntry]:
-        first = self._place(span.first)
-        end = bisect_left(self._offsets, span.end, lo=first)
-        before = len(self._offsets) - len(self._events)
-        for place in range(first, end):
-            event = self._events[place - before] if place >= before else None
-            yield LogEntry(self._offsets[place], self._times[place], self._packed[place], event)
+        for block, place in self._places(span):
+            yield LogEntry(block.offsets[place], block.times[place], block.packed[place])
 
     def offset_since(self, time: int) -> int:
         if self._dropped_until >= time:
             return 0
-        place = bisect_left(self._times, time, lo=self._head)
-        return self._offsets[place - 1] + 1 if place > self._head else self._start
+        after = bisect_left(self._blocks, time, key=_first_time) - 1  # the last block that began before
+        if after < 0:
+            return self._start
+        block = self._blocks[after]
+        return block.offsets[bisect_left(block.times, time) - 1] + 1
 
-    def _place(self, offset: int) -> int:
-        return bisect_left(self._offsets, offset, lo=self._head)
+    def _places(self, span: Span) -> Iterator[tuple[Block, int]]:
+        """Yield the block and the place of each event of a span, in order."""
+        at = max(0, bisect_right(self._firsts, span.first) - 1)
+        for block in self._blocks[at:]:
+            first, end = block.place(span.first), block.place(span.end)
+            for place in range(first, end):
+                yield block, place
+            if end < len(block):
+                return
 
 
-def _if_small(event: Event, size: int) -> Event | None:
-    return event if size <= SMALL else None
+def _first_time(block: Block) -> int:
+    return block.times[0]

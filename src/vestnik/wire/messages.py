@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.wire.packing import Carried, unpacked
 from vestnik.wire.replays import Replay
 
 NodeId: TypeAlias = str
@@ -355,32 +357,58 @@ class Gap(Struct, frozen=True, array_like=True, gc=False):
     rewinds: bool = False
 
 
-class Delivery(Struct, frozen=True, array_like=True, gc=False):
+class Delivery(Struct, frozen=True, array_like=True, gc=False, eq=False):
     """Consecutive notifications: events of one broker, or of none, in order; or one gap instead.
 
-    `numbers` has the numberings of the subscriptions that are given them, and the number of the first in each. Numbers
-    start at 1 and have no gaps.
+    `carried` is the events. A broker that has them packed lets each be Raw: it is not packed again, and is unpacked
+    only if somebody looks at `events`. `numbers` has the numberings of the subscriptions that are given them, and the
+    number of the first in each. Numbers start at 1 and have no gaps.
     """
 
-    events: tuple[Event, ...]
+    __match_args__ = ("events", "numbers", "replayed", "gap")
+
+    carried: tuple[Carried, ...]
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
     gap: Gap | None = None
 
     @property
+    def is_packed(self) -> bool:
+        return not self.carried or self.carried[0].__class__ is Raw
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        if self.is_packed:
+            force_setattr(self, "carried", unpacked(self.carried))
+        return cast(tuple[Event, ...], self.carried)
+
+    @property
     def count(self) -> int:
         """How many notifications these are."""
-        return len(self.events) or 1
+        return len(self.carried) or 1
 
     @property
     def event(self) -> Event | None:
         """The first event; None for a gap."""
-        return self.events[0] if self.events else None
+        return self.events[0] if self.carried else None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Delivery):
+            return NotImplemented
+        return (self.events, self.numbers, self.replayed, self.gap) == (
+            other.events,
+            other.numbers,
+            other.replayed,
+            other.gap,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.numbers, self.replayed, self.gap))
 
     def part(self, start: int, end: int) -> Delivery:
         """Return the notifications from one place to another."""
         numbers = tuple([(epoch, first + start) for epoch, first in self.numbers])
-        return Delivery(self.events[start:end], numbers, self.replayed, self.gap)
+        return Delivery(self.carried[start:end], numbers, self.replayed, self.gap)
 
     def each(self) -> Iterator[Delivery]:
         """Yield the notifications one by one."""

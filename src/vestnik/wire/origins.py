@@ -6,6 +6,7 @@ by its origin, a log, and its offset there, which is the `seq` of the event.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -143,6 +144,12 @@ class Slice(Struct, frozen=True, array_like=True):
         """Return the events with their offsets and times."""
         offsets = self.offsets or [event.seq or 0 for event in self.events]
         return list(map(Placed, offsets, self.times, self.events))
+
+
+class PackedSlice(Slice, frozen=True):
+    """A slice of a log in memory: it has the events packed as well. It is not sent."""
+
+    packed: Sequence[bytes] = ()
 
 
 class OriginHere(Message, frozen=True, tag=26):

@@ -5,9 +5,9 @@ A decoder checks them as it reads. What is nested deeper than it follows, and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import DecodeError, Raw, Struct, msgpack
 
@@ -18,6 +18,12 @@ UNREADABLE: Final = (DecodeError, UnicodeDecodeError, InvalidEvent, RecursionErr
 """What is raised of bytes that are no events, or no messages."""
 TAKEN: Final = 1
 """The kind of a journal's record that holds a client and an event that it published, as `pack_taken` packs them."""
+
+if TYPE_CHECKING:
+    Carried: TypeAlias = Event | Raw
+else:
+    Carried = Event  # what a decoder makes of it
+"""An event in a message, which may be packed already."""
 
 EVENT_FIELDS: Final = 7
 """Fields of an event that has a broker and a seq."""
@@ -56,6 +62,11 @@ def unpack(packed: bytes | Raw) -> Event:
         return _decode_event(packed)
     except UNREADABLE:
         return event_of(decode_plain(packed))
+
+
+def unpacked(carried: Iterable[Carried]) -> tuple[Event, ...]:
+    """Return events of which each may be packed."""
+    return tuple([unpack(one) if isinstance(one, Raw) else one for one in carried])
 
 
 def digest(event: Event) -> bytes:
