@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
-from vestnik.broker.effects import Appended, NotAppended
+from vestnik.broker.effects import Appended
 from vestnik.model.events import Event
 from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.origins import Routed
@@ -56,59 +56,52 @@ class Backlog:
     """The lanes, in the order of their turns."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, deque[Waiting]] = {}
+        self.lanes: dict[Lane, deque[Waiting]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._lanes)
+        return bool(self.lanes)
 
     def has(self, lane: Lane) -> bool:
         """Return whether something waits in a lane."""
-        return lane in self._lanes
+        return lane in self.lanes
 
     def put(self, lane: Lane, message: Message, sender: NodeId) -> None:
-        self._lanes.setdefault(lane, deque()).append(Waiting(message, sender))
+        self.lanes.setdefault(lane, deque()).append(Waiting(message, sender))
 
     @property
     def events(self) -> int:
         """How many events wait."""
-        return sum([one.events for waiting in self._lanes.values() for one in waiting])
+        return sum([one.events for waiting in self.lanes.values() for one in waiting])
 
     def turn(self) -> Lane | None:
         """Return the lane whose turn it is. Its next turn comes after those of all others."""
-        lane = next(iter(self._lanes), None)
+        lane = next(iter(self.lanes), None)
         if lane is not None:
-            self._lanes[lane] = self._lanes.pop(lane)
+            self.lanes[lane] = self.lanes.pop(lane)
         return lane
 
     def first(self, lane: Lane) -> Waiting | None:
         """Return the next message of a lane."""
-        return self._lanes[lane][0] if lane in self._lanes else None
+        return self.lanes[lane][0] if lane in self.lanes else None
 
     def take(self, lane: Lane, most: int) -> tuple[Message, NodeId]:
         """Return a message with up to `most` of the next events of a lane, and who sent them."""
-        waiting = self._lanes[lane]
+        waiting = self.lanes[lane]
         first = waiting[0]
         message, is_last = first.take(most)
         if is_last:
             waiting.popleft()
             if not waiting:
-                del self._lanes[lane]
+                del self.lanes[lane]
         return message, first.sender
 
     def drop(self, lane: Lane) -> None:
         """Forget what waits in a lane."""
-        self._lanes.pop(lane, None)
+        self.lanes.pop(lane, None)
 
 
 def events_of(message: Message) -> Sequence[Event]:
     """Return the events that a message has routed."""
-    match message:
-        case Appended(what):
-            return what.events
-        case Routed(_, events):
-            return events
-    return ()
-
-
-def lane_of(message: Message, sender: NodeId) -> Lane:
-    return OWN if isinstance(message, Appended | NotAppended) else sender
+    if isinstance(message, Appended):
+        return message.what.events
+    return message.events if isinstance(message, Routed) else ()

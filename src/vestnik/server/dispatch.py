@@ -8,8 +8,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from vestnik.broker.effects import Appended, NotAppended
 from vestnik.routing.router import Router
-from vestnik.server.backlog import Backlog, events_of, lane_of
+from vestnik.server.backlog import OWN, Backlog, events_of
 from vestnik.server.credit import FEWEST, Credit
 from vestnik.wire.messages import Message, NodeId
 from vestnik.wire.origins import Routed
@@ -22,6 +23,8 @@ SHORT: Final = 0.001
 """Seconds of routing after which the loop is asked to say when its turn ends; less is added up over several turns."""
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
+OUTCOMES: Final = frozenset({Appended, NotAppended})
+"""What the own log tells of events that were to be stored."""
 PART: Final = 20_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
 
@@ -33,8 +36,8 @@ class Sender:
         self.credit = Credit()
         self.is_here = False
         self.is_waiting = False  # it is told when it may go on
-        self._finished = 0  # events that were routed, or dropped
-        self._followers: deque[tuple[int, Callable[[], None]]] = deque()
+        self.followers: deque[tuple[int, Callable[[], None]]] = deque()  # what is to be done, and when
+        self.finished = 0  # events that were routed, or dropped
 
     @property
     def is_idle(self) -> bool:
@@ -42,25 +45,17 @@ class Sender:
         return not self.credit.under_way
 
     @property
-    def has_followers(self) -> bool:
-        """Return whether something is to be done when all is finished that is under way."""
-        return bool(self._followers)
-
-    @property
     def is_forgotten(self) -> bool:
-        return self.is_idle and not (self.is_here or self.is_waiting or self._followers)
-
-    def finished(self, events: int) -> None:
-        self._finished += events
+        return self.is_idle and not (self.is_here or self.is_waiting or self.followers)
 
     def follow(self, then: Callable[[], None]) -> None:
         """Have something done when all is finished that is under way now."""
-        self._followers.append((self._finished + self.credit.under_way, then))
+        self.followers.append((self.finished + self.credit.under_way, then))
 
     def due(self) -> Iterator[Callable[[], None]]:
         """Yield what can be done by now."""
-        while self._followers and self._followers[0][0] <= self._finished:
-            yield self._followers.popleft()[1]
+        while self.followers and self.followers[0][0] <= self.finished:
+            yield self.followers.popleft()[1]
 
 
 class Dispatch:
@@ -88,7 +83,8 @@ class Dispatch:
         self._backlog = Backlog()
         self._senders: defaultdict[NodeId, Sender] = defaultdict(Sender)
         self._is_scheduled = False
-        self._spent = 0.0  # seconds of this turn of the loop for which events were routed
+        # Seconds of this turn of the loop for which events were routed; short times of several turns may add up.
+        self._spent = 0.0
         self._is_ending = False
         self._flushed_at = 0.0
         self._flushing: asyncio.TimerHandle | None = None
@@ -154,7 +150,7 @@ class Dispatch:
         """Count events that will not be routed."""
         sender = self._senders[node]
         sender.credit.dropped(events)
-        sender.finished(events)
+        sender.finished += events
         self._advance(node)
 
     def left(self, client: NodeId) -> None:
@@ -165,12 +161,13 @@ class Dispatch:
 
     def take(self, message: Message, sender: NodeId) -> None:
         """Handle what the own log has stored, or a message of a neighbour: at once, or in turns if that takes long."""
-        count, lane = len(events_of(message)), lane_of(message, sender)
+        count = len(events_of(message))
+        lane = OWN if type(message) in OUTCOMES else sender
         if isinstance(message, Routed):
             self.took(sender, count)
         is_short = count <= FEWEST or count <= self._part(sender)
-        if not self._backlog.has(lane) and (not count or (is_short and self._has_time())):
-            self._do(message, sender)
+        if lane not in self._backlog.lanes and (not count or (is_short and self._has_time())):
+            self._do(message, sender, count)
             self._flush()
         else:
             self._backlog.put(lane, message, sender)
@@ -183,17 +180,21 @@ class Dispatch:
             self._senders[neighbour].is_waiting = False
             self.dropped(neighbour, self._senders[neighbour].credit.under_way)
 
-    def _do(self, message: Message, sender: NodeId) -> None:
-        count, begun = len(events_of(message)), time.perf_counter()
+    def _do(self, message: Message, sender: NodeId, count: int) -> None:
+        """Handle a message with `count` events."""
+        begun = time.perf_counter()
         try:
             self._handle(message, sender)
         finally:
             if count:
                 seconds = time.perf_counter() - begun
-                self._spend(seconds)
+                self._spent += seconds
+                if self._spent > SHORT and not self._is_ending:
+                    self._is_ending = True
+                    self._loop.call_soon(self._end)
                 one = self._senders[sender]
                 one.credit.routed(count, seconds)
-                one.finished(count)
+                one.finished += count
             if count or sender in self._senders:
                 self._advance(sender)
 
@@ -212,7 +213,7 @@ class Dispatch:
             while lane is not None and now <= until and (first := self._backlog.first(lane)) is not None:
                 message, sender = self._backlog.take(lane, self._part(first.sender))
                 try:
-                    self._do(message, sender)
+                    self._do(message, sender, len(events_of(message)))
                 finally:
                     now = time.perf_counter()
                     self._flush_now_or_soon(now)
@@ -236,7 +237,7 @@ class Dispatch:
     def _advance(self, node: NodeId) -> None:
         """Let a client or a neighbour go on that has waited, in a later turn of the loop; forget one that has left."""
         sender = self._senders[node]
-        if sender.is_here and not sender.is_waiting and not sender.has_followers:
+        if sender.is_here and not sender.is_waiting and not sender.followers:
             return
         if sender.is_waiting and not self._backlog.has(node):
             sender.is_waiting = False
@@ -253,13 +254,6 @@ class Dispatch:
     def _has_time(self) -> bool:
         """Return whether events can still be routed in this turn of the loop."""
         return self._spent < TURN
-
-    def _spend(self, seconds: float) -> None:
-        """Count the time for which events were routed. Short times of several turns of the loop may add up."""
-        self._spent += seconds
-        if self._spent > SHORT and not self._is_ending:
-            self._is_ending = True
-            self._loop.call_soon(self._end)
 
     def _end(self) -> None:
         self._spent, self._is_ending = 0.0, False
