@@ -10,6 +10,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from vestnik.broker.core import BrokerCore, OwnLog
 from vestnik.broker.effects import (
     Append,
@@ -91,12 +93,11 @@ class Connections(Protocol):
     def flush(self) -> None: ...
 
 
-class Storing:
+class Storing(Struct, eq=False):
     """Something that is being stored, until its outcome is known."""
 
-    def __init__(self, what: Append) -> None:
-        self.what = what
-        self.outcome: Appended | NotAppended | None = None
+    what: Append
+    outcome: Appended | NotAppended | None = None
 
 
 class Engine:
@@ -117,7 +118,7 @@ class Engine:
         self._connections = connections
         self._observers = observers
         self._loop = asyncio.get_running_loop()
-        self.dispatch = Dispatch(core.router, self._route, connections.flush, connections.go_on, self._waits)
+        self.dispatch = Dispatch(core.router, self.take, connections.flush, connections.go_on, self._waits)
         self._storing: deque[Storing] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._consulting: list[Consult] = []  # what is being answered
@@ -154,13 +155,15 @@ class Engine:
 
     def attached(self, client: NodeId) -> None:
         """A client has connected, of which the core learns when it says something."""
-        now = self._now()
+        now = time.time()
         for observer in self._observers:
             observer.take([ClientHere(client)], now)
 
     def take(self, message: Message, sender: NodeId) -> None:
         """Hand the core a message and do what it wants done."""
-        now = self._now()
+        now = time.time()
+        if abs(now - time.monotonic() - self._ahead) > SET:
+            self._clock_set(now)
         effects = self._core.handle(message, sender, now)
         if self._observers and (facts := facts_of(message, sender, effects)):
             for observer in self._observers:
@@ -171,16 +174,13 @@ class Engine:
             else:
                 self._perform(effect)
 
-    def _now(self) -> float:
-        """The time by the clock. Where that was set, the core knows it first."""
-        now = time.time()
+    def _clock_set(self, now: float) -> None:
+        """Tell the core that the clock was set, before anything else."""
         by = now - time.monotonic() - self._ahead
-        if abs(by) > SET:
-            self._ahead += by
-            self._alarm_at += by
-            self._wakes.shift(by)
-            self._core.handle(ClockSet(by), self._core.name, now)
-        return now
+        self._ahead += by
+        self._alarm_at += by
+        self._wakes.shift(by)
+        self._core.handle(ClockSet(by), self._core.name, now)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -208,9 +208,6 @@ class Engine:
         """Tell the core what has happened, and send what follows."""
         self.take(message, self._core.name)
         self._connections.flush()
-
-    def _route(self, message: Message, sender: NodeId) -> None:
-        self.take(message, self._core.name if isinstance(message, Appended | NotAppended) else sender)
 
     def _stored(self, storing: Storing, what: Append, failure: str, unknown: bool = False, /) -> None:
         """Go on with what was stored, or could not be: in the order of the log."""
