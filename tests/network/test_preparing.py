@@ -13,7 +13,7 @@ from network.worlds import broker, client, until
 from vestnik import Event, LocalBus
 from vestnik.model import ahead
 from vestnik.server import preparations, preparing, presence
-from vestnik.server.host import BrokerHost
+from vestnik.server.hearing import Hearing
 from vestnik.server.presence import Presence
 from vestnik.transport.ends import End
 from vestnik.wire.frames import VERSION, frame
@@ -227,18 +227,18 @@ async def test_events_of_many_values_wait_as_bytes_while_there_is_no_room(held: 
 async def test_a_message_that_cannot_be_handled_after_it_was_prepared_ends_its_connection_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heard, told = BrokerHost._heard, list[dict[str, Any]]()
+    heard, told = Hearing.take, list[dict[str, Any]]()
 
-    def fail(of: BrokerHost, end: End, guest: Any, message: Any) -> None:
+    def fail(of: Hearing, end: End, guest: Any, message: Any) -> bool:
         if guest.name == "p" and isinstance(message, Publish):
             raise RuntimeError("once")
-        heard(of, end, guest, message)
+        return heard(of, end, guest, message)
 
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     async with broker() as b, client(b, "s") as s, client(b, "p") as p, client(b, "q") as q:
         wanted = await s.subscribe("text LIKE '%a_a%'")
         with monkeypatch.context() as patch:
-            patch.setattr(BrokerHost, "_heard", fail)
+            patch.setattr(Hearing, "take", fail)
             publishing = asyncio.create_task(p.publish(Event("t", HEAVY, id="1")))
             await until(lambda: bool(told))
         assert not ahead._answers

@@ -70,6 +70,7 @@ class Propagation:
         self._pending: dict[NodeId, Net] = {}
         self._extended: dict[Entry, float] = {}  # with what must be gained for neighbours to be told
         self._matcher: Matcher[Entry] = Matcher()
+        self._tests = 0  # of the matcher
         self._unfiled: dict[Entry, None] = {}  # came or went since the last event
         self.reserved: dict[Entry, None] = {}  # that let in events of the infrastructure
 
@@ -108,7 +109,7 @@ class Propagation:
         """How many tests on values the filters have that an index does not settle: patterns, lists and the like."""
         if self._unfiled:
             self._file()
-        return self._matcher.tests
+        return self._tests
 
     def _file(self) -> None:
         for entry in self._unfiled:
@@ -117,6 +118,7 @@ class Propagation:
             elif entry in self._matcher:
                 self._matcher.remove(entry)
         self._unfiled.clear()
+        self._tests = self._matcher.tests
 
     def sources(self, entry: Entry) -> dict[Source, float]:
         return self._sources[entry]

@@ -20,6 +20,8 @@ from vestnik.server.limits import Limits
 from vestnik.server.names import APART, LONGEST, unfit_name
 from vestnik.wire.messages import Advertise, Fetch, Hello, Malformed, Message, NodeId, Review, Subscribe
 
+LIMITED: Final = frozenset({Subscribe, Advertise, Fetch, Review})
+"""Messages of which there may be too many."""
 MOST_CHANGES: Final = 100
 """Filters that are remembered of a subscription that lags and was changed."""
 
@@ -111,9 +113,11 @@ class Door:
 
     def permitted(self, message: Message, guest: Guest, core: BrokerCore) -> Message:
         """What is to become of a message: itself, what of it there is a right to, or a refusal."""
-        client = core.clients.get(guest.name)
         if guest.identity is not None:
             message = guest.identity.rights.permitted(message)
+        if type(message) not in LIMITED:
+            return message
+        client = core.clients.get(guest.name)
         match message:
             case Subscribe(name, window=window):
                 known = client.subscriptions if client else {}

@@ -76,26 +76,20 @@ class Hearing:
         """Take in what is for a broker core; return False if it is not, or not for this guest to say."""
         kind = type(message)
         if kind in BY_CLIENTS and not guest.is_broker:
-            self._take_from_client(end, guest, message)
+            if isinstance(message, Publish) and self._pacing.is_limited:
+                self._pacing.published(guest.name, end, len(message.events))
+            permitted = self._door.permitted(message, guest, self._core)
+            if not isinstance(permitted, Publish) or self._engine.dispatch.takes(guest.name, len(permitted.events)):
+                self._engine.take(permitted, guest.name)
+            else:
+                self._batches.begin(guest.name, end, permitted)
+                self.take_turn(end, guest)
         elif kind in BY_BROKERS and guest.is_broker:
             self._engine.dispatch.take(message, guest.name)
             self.take_turn(end, guest)
         else:
             return False
         return True
-
-    def _take_from_client(self, end: End, guest: Guest, message: Message) -> None:
-        if isinstance(message, Publish):
-            self._pacing.published(guest.name, end, len(message.events))
-        permitted = self._door.permitted(message, guest, self._core)
-        if not isinstance(permitted, Publish):
-            self._engine.take(permitted, guest.name)
-            return
-        if self._engine.dispatch.takes(guest.name, len(permitted.events)):
-            self._engine.take(permitted, guest.name)
-        else:
-            self._batches.begin(guest.name, end, permitted)
-            self.take_turn(end, guest)
 
     def take_turn(self, end: End, guest: Guest) -> None:
         """Take as much of a batch as there is room for. Without room, read nothing more from this end."""

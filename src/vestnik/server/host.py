@@ -48,8 +48,6 @@ from vestnik.wire.messages import (
     NodeId,
     Ping,
     Pong,
-    Refused,
-    Stored,
     Unadvertise,
     Unsubscribe,
     Welcome,
@@ -107,7 +105,7 @@ class BrokerHost:
             beats=lambda: self._pacing.forget(self._ends),
         )
         self._batches = Batches()
-        self._answering = Answering(self.engine, self._batches, self._send, self.flush)
+        self._answering = Answering(self.engine, self._batches, self._answered, self.flush)
         self._hearing = Hearing(core, self.engine, self._door, self._pacing, self._batches)
         self._preparations = Preparations(
             core.router, self.engine.dispatch, self._pacing, self._batches, self._prepared, self._failed
@@ -168,18 +166,20 @@ class BrokerHost:
         end = self._ends.get(to)
         if end is None:
             return
-        if isinstance(message, Stored | Refused):
-            self._answering.answer(to, end, message)
+        if type(message) in ANSWERS:
+            self._answering.answer(to, end, message)  # type: ignore[arg-type]  # it is an answer
         else:
-            self._send(to, end, message)
+            self._put(end, message)
 
-    def _send(self, to: NodeId, end: End, message: Message) -> None:
+    def _put(self, end: End, message: Message) -> None:
         end.send(message)
         self._touched[end] = None
         if end.unsent > MUCH_UNSENT:
             self._flush_end(end)
-        if type(message) in ANSWERS:
-            self._notices.answered(to, message)
+
+    def _answered(self, to: NodeId, end: End, answer: Message) -> None:
+        self._put(end, answer)
+        self._notices.answered(to, answer)
 
     def part(self, neighbour: NodeId, code: str, reason: str) -> None:
         if neighbour in self._ends:
@@ -198,11 +198,12 @@ class BrokerHost:
         """Let out what was sent; while messages are received, that waits for what the others cause."""
         if self._is_receiving:
             return
-        self._flush_trace()
+        if self._trace is not None:
+            self._trace.flush()
         touched, self._touched = self._touched, {}
         for end in touched:
             end.flush()
-            if end in self._congested and end.waiting > MOST_WAITING:
+            if self._congested and end in self._congested and end.waiting > MOST_WAITING:
                 reason = f"{self._guests[end].name} does not take what it is sent: {end.waiting:,} bytes wait"
                 self._refuse(end, "slow", reason)
 
@@ -264,8 +265,8 @@ class BrokerHost:
             for message in messages:
                 guest = self._guests.get(end)
                 if guest is not None:
-                    if not self._preparations.begin(end, guest, message):
-                        self._heard(end, guest, message)
+                    if not (self._preparations.begin(end, guest, message) or self._hearing.take(end, guest, message)):
+                        self._answer(end, guest, message)
                 elif self._presence.is_stranger(end):
                     self._introduced(end, message)
         finally:
@@ -319,15 +320,15 @@ class BrokerHost:
     def _prepared(self, end: End, guest: Guest, message: Message) -> None:
         """Handle a message that took long to prepare, if its sender is still here."""
         if self._guests.get(end) is guest:
-            self._heard(end, guest, message)
+            if not self._hearing.take(end, guest, message):
+                self._answer(end, guest, message)
             self.flush()
 
     def _failed(self, end: End) -> None:
         self._close(end, UNHANDLED)
 
-    def _heard(self, end: End, guest: Guest, message: Message) -> None:
-        if self._hearing.take(end, guest, message):
-            return
+    def _answer(self, end: End, guest: Guest, message: Message) -> None:
+        """Take in what is not for the broker core."""
         match message:
             case Ping():
                 end.send(Pong())

@@ -36,6 +36,7 @@ class Pacing:
     """
 
     def __init__(self, limits: Limits, loop: asyncio.AbstractEventLoop, resumed: Callable[[End], None]) -> None:
+        self.is_limited = limits.publish_rate is not None  # how much a client may publish
         self._rate = limits.publish_rate
         self._burst = limits.publish_burst or limits.publish_rate or 0
         self._loop = loop

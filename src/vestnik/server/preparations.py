@@ -15,8 +15,11 @@ from vestnik.server.parts import Batches
 from vestnik.server.preparing import Prepared, preparation_of
 from vestnik.server.room import Room
 from vestnik.transport.ends import End
-from vestnik.wire.messages import Message
+from vestnik.wire.messages import Message, Publish
+from vestnik.wire.origins import Routed
 
+ROUTED: Final = frozenset({Publish, Routed})
+"""Messages of events. Matching these takes long only if filters have tests on values."""
 MOST_BYTES_AHEAD: Final = 1024 * 1024
 """Bytes of events of many values that are matched ahead at a time, over all connections."""
 
@@ -44,6 +47,8 @@ class Preparations:
 
     def begin(self, end: End, guest: Guest, message: Message) -> bool:
         """Begin to prepare a message, if it takes long to handle; return whether it does."""
+        if type(message) in ROUTED and not self._router.tests(guest.name):
+            return False
         preparation = preparation_of(message, guest, end.size, self._router, self._room)
         if preparation is None:
             return False
