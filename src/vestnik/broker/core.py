@@ -137,6 +137,8 @@ class BrokerCore:
             own, tail, lambda event: self._outlet.matching(event), router.wanted_by, limits
         )
         self.topology = recovery.topology
+        self._giving = recovery.feeds.giving
+        self._meeting = recovery.meeting
         self._sweep = sweep
         self._next_sweep = 0.0
         self._clients = clients = Clients(router, recovery.readers)
@@ -205,13 +207,13 @@ class BrokerCore:
 
     def handle(self, message: Message, sender: NodeId, now: float) -> list[Effect]:
         """Return what is to be done about a message from a neighbour, a local client, or the world."""
-        self.recovery.feeds.giving.begin_turn(now)
+        self._giving.begin_turn(now)
         effects = self._handlers[type(message)](message, sender, now)
         if self._clients.has_returned:
             self._clients.forget_returns()
             effects = effects + self._outlet.perform(self.recovery.moved())  # what the client missed
-        if self.recovery.meeting.is_waited_for:
-            self.recovery.meeting.go_on(now)
+        if self._meeting.is_waited_for:
+            self._meeting.go_on(now)
         return effects + self._settling.take_late() if self._settling.late else effects
 
     def is_pressed(self, now: float) -> bool:

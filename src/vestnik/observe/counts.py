@@ -17,7 +17,6 @@ from vestnik.observe.facts import (
     RequestRefused,
     Stored,
 )
-from vestnik.wire.messages import count_of
 
 
 class Total(NamedTuple):
@@ -31,6 +30,13 @@ def _events(fact: Any) -> int:
     return len(fact.events)
 
 
+def _notifications(fact: Given) -> int:
+    count = 0
+    for delivery in fact.deliveries:
+        count += len(delivery.events) or 1
+    return count
+
+
 def _one(fact: Any) -> int:
     return 1
 
@@ -40,7 +46,7 @@ TOTALS: Final[dict[type[Fact], Total]] = {
     Passed: Total("passed", _events),
     PageTaken: Total("read", _events),
     Forwarded: Total("forwarded", _events),
-    Given: Total("notified", lambda fact: count_of(fact.deliveries)),
+    Given: Total("notified", _notifications),
     GapTold: Total("gaps", _one),
     Note: Total("expired", _one),
     NotStored: Total("not_stored", _events),

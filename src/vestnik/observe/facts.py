@@ -168,7 +168,11 @@ def facts_of(message: Message, sender: NodeId, effects: Sequence[Effect]) -> lis
     for effect in effects:
         kind = type(effect)
         if kind is Send:
-            facts.append(_sent(effect.to, effect.message))  # type: ignore[union-attr]  # it is a Send
+            to, said = effect.to, effect.message  # type: ignore[union-attr]  # it is a Send
+            if type(said) is Notify:
+                facts.append(Given(to, said.deliveries))
+            else:
+                facts.append(_sent(to, said))
         elif kind in OBSERVED:
             facts.append(effect)  # type: ignore[arg-type]  # it is Observed
         elif kind is Append and effect.refused:  # type: ignore[union-attr]  # it is an Append
@@ -178,8 +182,6 @@ def facts_of(message: Message, sender: NodeId, effects: Sequence[Effect]) -> lis
 
 def _sent(to: NodeId, message: Message) -> Fact:
     kind = type(message)
-    if kind is Notify:
-        return Given(to, message.deliveries)  # type: ignore[attr-defined]  # it is a Notify
     if kind is Routed:
         return Forwarded(to, message.events)  # type: ignore[attr-defined]  # it is a Routed
     match message:

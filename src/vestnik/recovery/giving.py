@@ -92,8 +92,10 @@ class Giving:
         `twins` has the twins of those that have one, by offset. Return the readers that have no room, each with the
         place of the first event for which it has none.
         """
-        seldom = [event for event in events if event.seldom is not None]
-        is_plain = not twins and not any(map(self._has_expired, seldom))
+        is_plain = not twins
+        for event in events:
+            if event.seldom is not None and self._has_expired(event):
+                is_plain = False
         without_room: list[tuple[Reader, int]] = []
         for reader in readers:
             if is_plain and not reader.is_young and reader.remembered is None:

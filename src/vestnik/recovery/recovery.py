@@ -151,7 +151,8 @@ class Recovery:
         """
         self.tail.extend([event.seq or 0 for event in events], time, packed, wanting)
         self.feeds.live(self._own, events, wanting, packed)
-        return [*(self.offering.told() if self.offering.has_withdrawn else ()), *self.moved()]
+        told = self.offering.told() if self.offering.has_withdrawn else []
+        return [*told, *self.moved()] if self._has_due else [*told]
 
     def pass_over(self, offset: int) -> list[Act]:
         """Handle offsets of this broker at which nothing will be routed."""

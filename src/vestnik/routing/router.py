@@ -147,11 +147,12 @@ class Router:
         for neighbour, update in self.subscriptions.flush(now):
             yield neighbour, AdminS(*update)
 
-    def route(self, events: Sequence[Event], sender: NodeId) -> Iterator[tuple[Event, Targets]]:
+    def route(self, events: Sequence[Event], sender: NodeId) -> list[tuple[Event, Targets]]:
         """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes.
 
         Events that the same entries want have one object as their targets, most times also in later calls.
         """
+        routed: list[tuple[Event, Targets]] = []
         known: dict[int, Targets] = {}  # by what was found
         each = self.subscriptions.matching(events)
         for event, found in zip(events, each, strict=True):
@@ -159,7 +160,8 @@ class Router:
                 targets = known.get(id(found))
                 if targets is None:
                     targets = known[id(found)] = self._recall(found, sender)
-                yield event, targets
+                routed.append((event, targets))
+        return routed
 
     def _recall(self, found: tuple[Entry, ...], sender: NodeId) -> Targets:
         """Return where an event goes that just these entries want, as it was found out before unless that changed."""
