@@ -69,7 +69,7 @@ def forget_what_was_handed_over(patch: Patch) -> None:
 
 def withdraw_advertisements_at_once(patch: Patch) -> None:
     def routed(offers: Offers) -> bool:
-        leaving, offers._leaving = offers._leaving, {}
+        leaving, offers.leaving = offers.leaving, {}
         for source in leaving:
             offers._router.unadvertise(source)
             offers._close(source)

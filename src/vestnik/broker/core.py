@@ -212,7 +212,7 @@ class BrokerCore:
         if self._clients.has_returned:
             self._clients.forget_returns()
             effects = effects + self._outlet.perform(self.recovery.moved())  # what the client missed
-        if self._meeting.is_waited_for:
+        if self._meeting.waiting:
             self._meeting.go_on(now)
         return effects + self._settling.take_late() if self._settling.late else effects
 
@@ -243,9 +243,11 @@ class BrokerCore:
         return effects + self._after_routing(now)
 
     def _after_routing(self, now: float) -> list[Effect]:
-        effects = self._tell(now) if self._offers.routed() else []
-        effects += self._neighbourhood.report_soon(now)
-        return effects + self._offers.told() if self._offers.has_changed else effects
+        offers = self._offers
+        effects = self._tell(now) if offers.leaving and offers.routed() else []
+        if self.topology.neighbours:
+            effects += self._neighbourhood.report_soon(now)
+        return effects + offers.told() if offers.acts else effects
 
     def _routed(self, message: Routed, sender: NodeId, now: float) -> list[Effect]:
         return self._outlet.route(message, sender, now)

@@ -54,9 +54,9 @@ class Offers:
         self._restricts = isinstance(router, AdvertisingRouter)
         self._numbers = count(1)
         self._offered: dict[Source, tuple[int, Filter]] = {}
-        self._leaving: dict[Source, int] = {}  # with the offset up to which all must be routed before
+        self.leaving: dict[Source, int] = {}  # with the offset up to which all must be routed before
         self._replayed: dict[Source, Origin] = {}  # those of which clients answer replays
-        self._acts: list[Act] = []
+        self.acts: list[Act] = []
 
     # --- made and renewed ---
 
@@ -83,10 +83,10 @@ class Offers:
 
     def _offer(self, source: Source, offered: Filter, expiry: float, *, replays: bool) -> None:
         """Advertise, renew or change. If the client `replays` it, it is asked for the past while it is connected."""
-        self._leaving.pop(source, None)
+        self.leaving.pop(source, None)
         if replays:
             origin = self._replayed[source] = Origin.of_client(self._recovery.topology.own.broker, *source)
-            self._acts += self._recovery.host(origin, Offered(*source, offered))
+            self.acts += self._recovery.host(origin, Offered(*source, offered))
         else:
             self._unhost(source)
         self._router.advertise(source, offered, expiry)
@@ -94,9 +94,9 @@ class Offers:
         if self._restricts and (before is None or before[1] != offered):
             number = next(self._numbers)
             self._offered[source] = number, offered
-            self._acts += self._recovery.offering.offer(number, offered)
+            self.acts += self._recovery.offering.offer(number, offered)
             if before is not None:
-                self._acts += self._recovery.offering.withdraw(before[0])
+                self.acts += self._recovery.offering.withdraw(before[0])
 
     def prolong(self, now: float) -> None:
         """Renew advertisements whose lease has ended while events wait that may have been accepted under them."""
@@ -132,18 +132,16 @@ class Offers:
         self._announce(source, self._router.advertised.get(source))
         self._unhost(source)
         if source in self._router.advertised:
-            self._leaving[source] = self._recovery.tail.next
+            self.leaving[source] = self._recovery.tail.next
             self.routed()
         return [OfferEnded(client, name)] if was_there else []
 
     def routed(self) -> bool:
         """Withdraw what waited until all is routed that was accepted under it; return whether there was any."""
         has_withdrawn = False
-        if not self._leaving:
-            return has_withdrawn
-        for source in [one for one, upto in self._leaving.items() if upto <= self._recovery.tail.routed]:
+        for source in [one for one, upto in self.leaving.items() if upto <= self._recovery.tail.routed]:
             if not self._holds_for(source.node):
-                del self._leaving[source]
+                del self.leaving[source]
                 self._router.unadvertise(source)
                 self._close(source)
                 has_withdrawn = True
@@ -163,23 +161,18 @@ class Offers:
         self._unhost(source)
         number, _ = self._offered.pop(source, (0, None))
         if number:
-            self._acts += self._recovery.offering.withdraw(number)
+            self.acts += self._recovery.offering.withdraw(number)
 
     def _unhost(self, source: Source) -> None:
         origin = self._replayed.pop(source, None)
         if origin is not None:
-            self._acts += self._recovery.unhost(origin)
+            self.acts += self._recovery.unhost(origin)
 
     def _announce(self, source: Source, before: Filter | None, after: Advertise | None = None) -> None:
         if self._announcements is not None:
             self._announcements.changed(ADVERTISEMENT, source, before, after)
 
-    @property
-    def has_changed(self) -> bool:
-        """Whether neighbours are to be told something."""
-        return bool(self._acts)
-
     def told(self) -> list[Effect]:
         """Return what neighbours are to be told since the last time."""
-        acts, self._acts = self._acts, []
+        acts, self.acts = self.acts, []
         return self._outlet.perform(acts)

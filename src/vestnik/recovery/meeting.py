@@ -29,12 +29,12 @@ class _Expected:
 
 
 class Meeting:
-    """The brokers that one broker has not met, and the calls that wait for them."""
+    """The brokers that one broker has not met, and the calls that are `waiting` for them."""
 
     def __init__(self) -> None:
         self._neighbours: dict[NodeId, _Expected] = {}
         self._joins: dict[str, _Expected] = {}
-        self._waiting: list[tuple[list[_Expected], Callable[[], None]]] = []
+        self.waiting: list[tuple[list[_Expected], Callable[[], None]]] = []
 
     # --- who comes and goes ---
 
@@ -74,19 +74,15 @@ class Meeting:
         if not waits:
             then()
             return None
-        self._waiting.append((waits, then))
+        self.waiting.append((waits, then))
         return max([one.until for one in waits])
-
-    @property
-    def is_waited_for(self) -> bool:
-        return bool(self._waiting)
 
     def go_on(self, now: float) -> None:
         """Make the calls that need not wait any longer."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for waits, then in waiting:
             if any(one.is_waited_for(now) for one in waits):
-                self._waiting.append((waits, then))
+                self.waiting.append((waits, then))
             else:
                 then()
 

@@ -19,7 +19,8 @@ class Offering:
         self._tail = tail
         self._topology = topology
         self._offers: dict[int, Filter] = {}
-        self._withdrawn: list[tuple[int, int]] = []  # with the offset up to which all must be routed before
+        # What neighbours were not told to be withdrawn, with the offset up to which all must be routed before.
+        self.withdrawn: list[tuple[int, int]] = []
 
     def offer(self, number: int, offered: Filter) -> list[Say]:
         """Advertise at this broker; `number` was not used before."""
@@ -28,18 +29,13 @@ class Offering:
 
     def withdraw(self, number: int) -> list[Say]:
         """Withdraw an advertisement when all is routed that was accepted under it."""
-        self._withdrawn.append((number, self._tail.next))
+        self.withdrawn.append((number, self._tail.next))
         return self.told()
-
-    @property
-    def has_withdrawn(self) -> bool:
-        """Whether something was withdrawn, of which neighbours were not told."""
-        return bool(self._withdrawn)
 
     def told(self) -> list[Say]:
         """Return what neighbours are told of what is offered by now."""
-        due = [number for number, upto in self._withdrawn if upto <= self._tail.routed]
-        self._withdrawn = [one for one in self._withdrawn if one[1] > self._tail.routed]
+        due = [number for number, upto in self.withdrawn if upto <= self._tail.routed]
+        self.withdrawn = [one for one in self.withdrawn if one[1] > self._tail.routed]
         for number in due:
             self._offers.pop(number, None)
         offers = frozenset([Offer(number, offered) for number, offered in self._offers.items()])

@@ -93,6 +93,8 @@ class Recovery:
         self.offering = Offering(tail, self.topology)
         self.pressure = Pressure(own, tail, roster, limits.stalled, clock)
         self.serving = Serving(tail, self.topology, self.requests, wanted_by, clock, self.pressure.note_read)
+        self._roster = roster
+        self._replaying = replaying
         self._frontiers: dict[Origin, int] = {}  # of others
         self._reported: dict[Origin, int] = {}  # what neighbours were told
 
@@ -151,8 +153,8 @@ class Recovery:
         """
         self.tail.extend([event.seq or 0 for event in events], time, packed, wanting)
         self.feeds.live(self._own, events, wanting, packed)
-        told = self.offering.told() if self.offering.has_withdrawn else []
-        return [*told, *self.moved()] if self._has_due else [*told]
+        acts: list[Act] = [*self.offering.told()] if self.offering.withdrawn else []
+        return acts + self.moved() if self._roster.due or self._replaying.due_picks else acts
 
     def pass_over(self, offset: int) -> list[Act]:
         """Handle offsets of this broker at which nothing will be routed."""
@@ -273,7 +275,7 @@ class Recovery:
     @property
     def _has_due(self) -> bool:
         """Whether pages may be wanted."""
-        return self.feeds.roster.has_due or self.feeds.replaying.has_due_picks
+        return bool(self._roster.due or self._replaying.due_picks)
 
     def _next_reads(self) -> list[PageRequest]:
         """Return the pages that are wanted next, as long as something may be given in this turn."""

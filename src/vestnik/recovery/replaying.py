@@ -32,7 +32,7 @@ class Replaying:
         self._unmet = unmet
         self._merges: dict[ReaderKey, Merge] = {}
         self._picks: dict[ReaderKey, Picks] = {}
-        self._due_picks: dict[ReaderKey, None] = {}
+        self.due_picks: dict[ReaderKey, None] = {}
         self._missing: dict[ReaderKey, list[str]] = {}  # of readers that end
 
     def forget(self, key: ReaderKey) -> None:
@@ -149,7 +149,7 @@ class Replaying:
         """Ask all logs within reach for what a reader picks, if it does."""
         if key in self._picks:
             self._picks[key].ask(self.roster.pasts(), self.out_of_reach())
-            self._due_picks[key] = None
+            self.due_picks[key] = None
 
     def picks(self, key: ReaderKey) -> bool:
         """Return whether a reader waits for what is picked."""
@@ -162,14 +162,9 @@ class Replaying:
         if before.is_asked:
             self.pick(key)
 
-    @property
-    def has_due_picks(self) -> bool:
-        """Whether something is to be picked that was not asked for yet."""
-        return bool(self._due_picks)
-
     def take_due_picks(self) -> list[tuple[ReaderKey, Picks]]:
         """Return what is to be asked for, by its reader."""
-        due, self._due_picks = self._due_picks, {}
+        due, self.due_picks = self.due_picks, {}
         return [(key, self._picks[key]) for key in due if key in self._picks]
 
     def picked(self, key: ReaderKey, picks: Picks, origin: Origin, page: Slice) -> None:

@@ -39,7 +39,7 @@ class Roster:
         self.main: dict[Origin, Feed] = {own: Feed(own, edge)}
         self.reachable = {own}
         self.histories: set[Origin] = set()
-        self._due: dict[Feed, None] = {}
+        self.due: dict[Feed, None] = {}  # feeds that may want a page, in the order of their turns
         self._own_log = own
         self._new: set[Origin] = set()  # those whose shared feed was never at the edge
         self._repeats = repeats
@@ -211,18 +211,13 @@ class Roster:
 
     def enqueue(self, feed: Feed) -> None:
         """Give a feed a turn: it may want a page."""
-        self._due[feed] = None
-
-    @property
-    def has_due(self) -> bool:
-        """Whether any feed may want a page."""
-        return bool(self._due)
+        self.due[feed] = None
 
     def take_due(self, most: int) -> list[Feed]:
         """Return the feeds whose turn it is, in order."""
-        turns = list(islice(self._due, most))
+        turns = list(islice(self.due, most))
         for feed in turns:
-            del self._due[feed]
+            del self.due[feed]
         return turns
 
     def catch_up(self, feed: Feed) -> None:
