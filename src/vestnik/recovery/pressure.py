@@ -42,10 +42,12 @@ class Pressure:
 
     def is_on(self, now: float) -> bool:
         """Return whether publishers have to wait. If many readers lag, they are looked at now and then."""
+        lagging = self._roster.apart(self._own)
+        if not lagging and not self._elsewhere:
+            return False  # as it mostly is
         far = self._tail.far_before(FAR) if self._tail.is_whole else 0
         if not far:
             return False
-        lagging = self._roster.apart(self._own)
         if len(lagging) > MANY and 0 <= now - self._looked_at[0] < LOOK_EVERY:
             return self._looked_at[1]
         since, readers = now - self._stalled, self._roster.readers
