@@ -126,7 +126,7 @@ def test_a_run_is_taken_like_its_notifications_one_by_one(runs: list[Delivery]) 
         client.handle(Accepted(other.request, epoch=other.afresh), 0.0)
     for delivery in runs:
         one_by_one = [act for one in delivery.each() for act in single._inbox._take(one, None, 1.0)]
-        assert list(whole._inbox.take(delivery, {}, 1.0)) == one_by_one
+        assert list(whole._inbox.take([delivery], {}, 1.0)) == one_by_one
     known = [client._subscriptions[name] for client in (whole, single) for name in ("s", "t")]
     places = [(one.epoch, one.last, one.given) for one in known]
     assert places[:2] == places[2:]

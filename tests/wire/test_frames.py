@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 from unittest import mock
 
@@ -152,6 +154,18 @@ def test_messages_come_back_however_the_bytes_are_cut() -> None:
     data = b"".join(map(frame, ALL))
     for size in (1, 2, 3, 7, 100, len(data)):
         assert read(*(data[start : start + size] for start in range(0, len(data), size))) == ALL
+
+
+@given(cuts=st.lists(st.integers(0, 3000), max_size=12))
+def test_however_the_bytes_are_cut_each_message_is_read_as_soon_as_it_is_complete(cuts: list[int]) -> None:
+    packed = [frame(message) for message in ALL]
+    data, ends = b"".join(packed), list(accumulate(map(len, packed)))
+    reader, count, start = Reader(), 0, 0
+    for end in (*sorted(cuts), len(data)):
+        found = list(reader.read(data[start:end]))
+        assert found == ALL[count : bisect(ends, end)]
+        count, start = count + len(found), max(start, min(end, len(data)))
+    assert count == len(ALL)
 
 
 @given(event=events())

@@ -399,8 +399,9 @@ class Bus:
 
     def _perform(self, act: Act) -> None:
         if isinstance(act, Hand):
-            names = tuple([name for name, _ in act.numbers])
-            for name, number in act.numbers:
+            numbers = act.numbers
+            names = (numbers[0][0],) if len(numbers) == 1 else tuple([name for name, _ in numbers])  # mostly one
+            for name, number in numbers:
                 known = self._subscriptions.get(name)
                 if known is not None:
                     known.give(act.event, number, names, replayed=act.replayed)

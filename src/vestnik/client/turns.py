@@ -53,9 +53,10 @@ class Turns:
         while self._left and room > 0:
             message = self._left.popleft()
             if isinstance(message, Notify):
-                now, later = split(message.deliveries, room)
-                if later:
+                count = count_of(message.deliveries)
+                if count > room:
+                    now, later = split(message.deliveries, room)
                     self._left.appendleft(Notify(later, message.logs))
                     message = Notify(now, message.logs)
-                room -= count_of(now)
+                room -= count
             self._handle(end, message)

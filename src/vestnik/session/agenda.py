@@ -48,6 +48,11 @@ class Agenda(Generic[Key]):
             yield key
 
     @property
+    def earliest(self) -> float:
+        """A time before which nothing is due. It may be that of something that was dropped, so it costs no search."""
+        return self._queue[0][0] if self._queue else FOREVER
+
+    @property
     def next(self) -> float:
         """When the first is due."""
         while self._queue and self._times.get(self._queue[0][2]) != self._queue[0][0]:

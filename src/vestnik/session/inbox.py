@@ -68,29 +68,31 @@ class Inbox:
             self._said_logs, self._logs = said, {broker: str(Origin(broker, log)) for broker, log in said}
         return self._logs
 
-    def take(self, delivery: Delivery, logs: Logs, now: float) -> Iterator[Act]:
+    def take(self, deliveries: Iterable[Delivery], logs: Logs, now: float) -> Iterator[Act]:
         """Hand over what is in turn; keep what is early, and ask for what is missing before it.
 
         The application may act after each notification.
         """
-        event = delivery.event
-        log = None if event is None or event.seq is None else logs.get(event.broker)
-        if len(delivery.numbers) > 1 or event is None:
-            for one in delivery.each():
-                yield from self._take(one, log, now)
-            return
-        ((epoch, number),) = delivery.numbers
-        for place, event in enumerate(delivery.events):
-            known = self.by_epoch.get(epoch)
-            if (
-                known is not None
-                and known.epoch == epoch
-                and not known.early
-                and known.takes(number + place, event, log, now, replayed=delivery.replayed, hold=bool(self._missing))
-            ):
-                yield Hand(event, ((known.name, known.given),), delivery.replayed)
-            else:
-                yield from self._take(delivery.part(place, place + 1), log, now)
+        by_epoch, missing = self.by_epoch, self._missing
+        for delivery in deliveries:
+            events, numbers, replayed = delivery.events, delivery.numbers, delivery.replayed
+            log = None if not events or events[0].seq is None else logs.get(events[0].broker)
+            if len(numbers) > 1 or not events:
+                for one in delivery.each():
+                    yield from self._take(one, log, now)
+                continue
+            ((epoch, first),) = numbers
+            for number, event in enumerate(events, first):
+                known = by_epoch.get(epoch)
+                if (
+                    known is not None
+                    and known.epoch == epoch
+                    and not known.early
+                    and known.takes(number, event, log, now, replayed=replayed, hold=bool(missing))
+                ):
+                    yield Hand(event, ((known.name, known.given),), replayed)
+                else:
+                    yield from self._take(delivery.part(number - first, number - first + 1), log, now)
 
     def _take(self, delivery: Delivery, log: str | None, now: float) -> list[Act]:
         """Take a single notification."""

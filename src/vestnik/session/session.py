@@ -238,10 +238,9 @@ class Session:
 
     def notified(self, message: Notify, now: float) -> Iterator[Act]:
         """Take in notifications one after another, as they are asked for: the application may act in between."""
-        logs, take = self._inbox.logs_of(message.logs), self._inbox.take
-        for delivery in message.deliveries:
-            yield from take(delivery, logs, now)
-        yield from self._alarm()
+        yield from self._inbox.take(message.deliveries, self._inbox.logs_of(message.logs), now)
+        if self._agenda.earliest < self._alarm_at:
+            yield from self._alarm()
 
     def _heard(self, message: Message, now: float) -> list[Act]:
         match message:

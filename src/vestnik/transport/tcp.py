@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from enum import Enum, auto
 from functools import partial
-from itertools import chain
 from math import inf
 from typing import Final, cast
 
@@ -91,6 +90,7 @@ class TcpEnd(End, asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
         self._state = State.UNCONNECTED
+        self._is_ready = self._is_open = False  # by the state: looking up a member of an enum is slow
         self._is_paused = False  # by the receiver
         self._decoding: asyncio.Future[Message | str] | None = None  # on another thread
         self._decoded: tuple[int, Message] | None = None  # there, and its size
@@ -118,7 +118,7 @@ class TcpEnd(End, asyncio.Protocol):
 
     def resume(self) -> None:
         self._is_paused = False
-        if self._state is State.READY:
+        if self._is_ready:
             self._become(State.QUEUED)
 
     @property
@@ -141,10 +141,11 @@ class TcpEnd(End, asyncio.Protocol):
         asyncio.get_running_loop().call_soon(self._receiver.closed, self, reason)
 
     def flush(self) -> None:
-        if self._out and self._transport is not None:
-            self._transport.write(b"".join(self._out))
-        self._out.clear()
-        self.unsent = 0
+        if self._out:
+            if self._transport is not None:
+                self._transport.write(b"".join(self._out))
+            self._out.clear()
+            self.unsent = 0
 
     def close(self) -> None:
         self.flush()
@@ -155,14 +156,11 @@ class TcpEnd(End, asyncio.Protocol):
 
     # --- the states ---
 
-    @property
-    def _is_open(self) -> bool:
-        return self._state is not State.UNCONNECTED and self._state is not State.CLOSED
-
     def _become(self, state: State) -> None:
         """Enter a state, and do what belongs to it."""
         assert state in NEXT[self._state], f"{self._state} is not followed by {state}"
         self._state = state
+        self._is_ready, self._is_open = state is State.READY, state is not State.CLOSED
         match state:
             case State.QUEUED:
                 asyncio.get_running_loop().call_soon(self._go_on)
@@ -227,55 +225,54 @@ class TcpEnd(End, asyncio.Protocol):
         self._receiver.connected(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._state is State.CLOSED:
+        if not self._is_open:
             return
         self._first = self._first or data[:FIRST]
         self._reader.add(data)
-        if self._state is State.READY and not self._is_paused:
-            self._hand_over()
+        self._hand_over()
 
     def _hand_over(self) -> None:
-        messages = self._messages()
         try:
-            first = next(messages, None)
+            first = self._next_message()
             if first is not None:
-                self._receiver.received(self, chain((first,), messages))
+                self._receiver.received(self, self._messages(first))
         finally:
             if self._wrong and self._is_open:
                 self._misunderstood(self._wrong)
 
-    def _messages(self) -> Iterator[Message]:
+    def _messages(self, first: Message) -> Iterator[Message]:
         """The messages that are there, until the turn is over."""
         until = time.perf_counter() + self._turn_takes
-        while self._state is State.READY and not self._is_paused:
-            try:
-                found = self._next_message()
-            except InvalidFrame as error:
-                self._wrong = str(error)
-                return
-            if found is None:
-                return
-            self._size, message = found
-            del found
+        message: Message | None = first
+        while message is not None:
             yield message
-            if time.perf_counter() > until and self._state is State.READY:
+            if time.perf_counter() > until and self._is_ready:
                 self._stop_reading()
                 self._become(State.QUEUED)
+            message = self._next_message()
 
-    def _next_message(self) -> tuple[int, Message] | None:
-        """Return the next message with its size, or None if it is not there, or takes long to decode."""
+    def _next_message(self) -> Message | None:
+        """Return the next message; None if it is not there, takes long to decode, or is not to be handed over now."""
+        if not self._is_ready or self._is_paused:
+            return None
         if self._decoded is not None:
-            decoded, self._decoded = self._decoded, None
-            return decoded
-        body = self._reader.next_body()
-        if body is None:
-            return None
+            (self._size, message), self._decoded = self._decoded, None
+            return message
         try:
-            return len(body), self._reader.message(body, quickly=self._turn_takes < inf)
-        except TakesLong:
-            self._stop_reading()
-            self._decode(body)
+            body = self._reader.next_body()
+            if body is None:
+                return None
+            try:
+                message = self._reader.message(body, quickly=self._turn_takes < inf)
+            except TakesLong:
+                self._stop_reading()
+                self._decode(body)
+                return None
+        except InvalidFrame as error:
+            self._wrong = str(error)
             return None
+        self._size = len(body)
+        return message
 
     def _stop_reading(self) -> None:
         if self._transport is not None:
@@ -288,7 +285,7 @@ class TcpEnd(End, asyncio.Protocol):
         except BaseException:
             self._end(UNHANDLED)  # as asyncio does if `data_received` raises
             raise
-        if self._state is State.READY and not self._is_paused:
+        if self._is_ready and not self._is_paused:
             if self._transport is None:
                 self._end(CLOSED)
             else:

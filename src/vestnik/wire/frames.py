@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -59,6 +60,7 @@ LONGEST_REASON: Final = 200
 """Characters of such a reason."""
 
 _LENGTH: Final = 4
+_length_at = struct.Struct(">I").unpack_from
 _FIELDS: Final = 32
 """More than any message has."""
 SOURCE, ID = 1, 2  # places in an event that is packed
@@ -161,7 +163,7 @@ class Reader:
     ) -> None:
         self._bounds = bounds or Bounds(largest, limits)
         self._is_stranger = stranger
-        self._rest = bytearray()
+        self._rest: bytes | bytearray = b""
         self._start = 0  # of what was not read yet
         self._easy: float | None = None  # steps that are left for the filters of a message
         self._decode = msgpack.Decoder(AnyMessage, dec_hook=self._read).decode
@@ -172,7 +174,7 @@ class Reader:
 
     def forget(self) -> None:
         """Let go of what has come of a message that will not be complete."""
-        self._rest, self._start = bytearray(), 0
+        self._rest, self._start = b"", 0
 
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
@@ -181,23 +183,29 @@ class Reader:
             yield self.message(body)
 
     def add(self, data: bytes) -> None:
-        """Take what has arrived."""
-        del self._rest[: self._start]
-        self._start = 0
-        self._rest += data
+        """Take what has arrived. It is copied only if a message before it is not complete."""
+        rest, start, self._start = self._rest, self._start, 0
+        if start == len(rest):
+            self._rest = data
+        elif isinstance(rest, bytearray):
+            del rest[:start]
+            rest += data
+        else:
+            self._rest = bytearray(rest[start:]) + data
 
     def next_body(self) -> bytes | None:
         """Return the bytes of the next complete message, for `message`, or None."""
         rest, start = self._rest, self._start + _LENGTH
         if len(rest) < start:
             return None
-        length = int.from_bytes(rest[start - _LENGTH : start], "big")
+        (length,) = _length_at(rest, self._start)
         if length > self._bounds.largest:
             raise InvalidFrame(f"a message of {length:,} bytes; at most {self._bounds.largest:,} are taken")
-        if len(rest) < start + length:
+        end = start + length
+        if len(rest) < end:
             return None
-        self._start = start + length
-        return bytes(rest[start : start + length])
+        self._start = end
+        return bytes(rest[start:end])
 
     def message(self, body: bytes, *, quickly: bool = False) -> Message:
         """Decode a message; raise TakesLong if it should be done `quickly` and exceeds the budget.
@@ -210,25 +218,29 @@ class Reader:
             raise TakesLong
         self._easy = EASY if quickly else None
         try:
-            return self._too_much(body) or self._decoded(body)
+            if self._bounds.values is not None and (refused := self._too_much(body, self._bounds.values)):
+                return refused
+            try:
+                message: Message = self._decode(body)
+            except UNREADABLE:
+                return self._opened(body)
+            return self._within_bounds(message, body) if type(message) is Publish else message
         except FilterError as error:
             return self._malformed(body, str(error))
         except UNREADABLE as error:
             raise InvalidFrame(str(error)) from error
 
-    def _decoded(self, body: bytes) -> Message:
-        try:
-            message: Message = self._decode(body)
-        except UNREADABLE:
-            packed = _publish_in(body)
-            if packed is None:
-                return opened(body, self._read)
-            return self._too_many(body, len(packed.events)) or _published(packed)
-        if isinstance(message, Publish):
-            if message.refused:  # which is said here, and not by who publishes
-                message = structs.replace(message, refused=())
-            return self._too_many(body, len(message.events)) or message
-        return message
+    def _opened(self, body: bytes) -> Message:
+        """Decode what the decoder does not follow, or a Publish in which something is no event."""
+        packed = _publish_in(body)
+        if packed is None:
+            return opened(body, self._read)
+        return self._too_many(body, len(packed.events)) or _published(packed)
+
+    def _within_bounds(self, message: Publish, body: bytes) -> Message:
+        if message.refused:  # which is said here, and not by who publishes
+            message = structs.replace(message, refused=())
+        return self._too_many(body, len(message.events)) or message
 
     def _too_many(self, body: bytes, events: int) -> Message | None:
         most = self._bounds.events
@@ -236,9 +248,8 @@ class Reader:
             return None
         return self._malformed(body, f"a Publish of {events:,} events; the limit batch is {most:,}")
 
-    def _too_much(self, body: bytes) -> Message | None:
-        most = self._bounds.values
-        if most is None or len(body) <= most or values_in(body, most) <= most:
+    def _too_much(self, body: bytes, most: int) -> Message | None:
+        if len(body) <= most or values_in(body, most) <= most:
             return None
         return self._malformed(body, f"a message of more than {most:,} values, which is the limit values")
 

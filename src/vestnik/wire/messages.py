@@ -439,7 +439,7 @@ def each_of(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
 
 def count_of(deliveries: Iterable[Delivery]) -> int:
     """Return how many notifications there are."""
-    return sum([one.count for one in deliveries])
+    return sum([len(one.events) or 1 for one in deliveries])
 
 
 class Notify(Message, frozen=True, tag=64):
