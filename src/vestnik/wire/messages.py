@@ -439,7 +439,10 @@ def each_of(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
 
 def count_of(deliveries: Iterable[Delivery]) -> int:
     """Return how many notifications there are."""
-    return sum([len(one.events) or 1 for one in deliveries])
+    count = 0
+    for one in deliveries:
+        count += len(one.events) or 1
+    return count
 
 
 class Notify(Message, frozen=True, tag=64):
