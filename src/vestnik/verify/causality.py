@@ -47,13 +47,13 @@ def causal(history: History, since: float = ALWAYS) -> Iterator[Violation]:
 
 def _overtaken(history: History) -> Iterator[tuple[Dropped, None] | tuple[Notified, Ahead | None]]:
     """What was dropped, and where a client is notified of a cause, which effect of it came before."""
-    asked = {cause for record in history.records if isinstance(record, Published) for cause in record.event.causes}
+    asked = {cause for _, record in history.of(Published) for cause in record.event.causes}
     homes: dict[NodeId, NodeId] = {}
     known: set[tuple[NodeId, Key]] = set()
     handed: set[tuple[NodeId, int, Key]] = set()
     effects: dict[Key, tuple[int, list[Key]]] = {}  # where they were published, and their causes
     ahead: dict[tuple[NodeId, int, Key], Ahead] = {}  # by subscriber and cause
-    for number, record in enumerate(history.records if asked else ()):
+    for number, record in history.of(Dropped, Attached, Published, Notified) if asked else ():
         match record:
             case Dropped():
                 yield record, None

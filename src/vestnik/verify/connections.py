@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Iterator
+from typing import Final
 
 from vestnik.trace.records import (
     AnyRecord,
@@ -17,6 +18,9 @@ from vestnik.trace.records import (
 from vestnik.verify.histories import History
 from vestnik.verify.presence import movements
 from vestnik.wire.messages import NodeId
+
+DISTURBANCES: Final = (Crashed, Restarted, Linked, Cut, Corrupted)
+"""The kinds of records that may tell that something happened to brokers or links between them."""
 
 
 class Connections:
@@ -32,7 +36,7 @@ class Connections:
         self._whole: list[bool] = []  # after each change
         self._ways: dict[tuple[NodeId, NodeId], list[bool]] = {}  # between two brokers, after each change
         missing: set[Hashable] = set()
-        for number, record in enumerate(history.records):
+        for number, record in history.of(*DISTURBANCES):
             if disturbs(record, self._moves):
                 _note(record, missing)
                 self._changes.append(number)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
-from operator import attrgetter
-from typing import Final, NamedTuple, TypeAlias
+from copy import copy
+from itertools import accumulate, chain
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
@@ -27,6 +28,8 @@ from vestnik.trace.records import (
     Detached,
     Missing,
     Published,
+    Quiet,
+    Record,
     Rejected,
     Settled,
     Subscribed,
@@ -38,6 +41,7 @@ from vestnik.wire.messages import NodeId
 
 Key: TypeAlias = tuple[str, str]
 """The source and id of an event, or a client and a name."""
+Kind = TypeVar("Kind", bound=Record)
 
 
 class Span(NamedTuple):
@@ -61,6 +65,7 @@ class Settlement(NamedTuple):
 
 
 START: Final = attrgetter("start")
+NUMBER: Final = itemgetter(0)
 
 
 class History:
@@ -72,19 +77,38 @@ class History:
         """Of a slice of a trace, `clocks` are the latest times by each record in all of the trace."""
         self.records = records
         self.clocks = list(accumulate((record.at for record in records), max)) if clocks is None else clocks
-        self.subscriptions = _spans(records, Subscribed, Unsubscribed)
-        self.advertisements = _spans(records, Advertised, Unadvertised)
+        self._of_kind: dict[type[Record], list[tuple[int, Any]]] = {}
+        for numbered in enumerate(records):
+            self._of_kind.setdefault(type(numbered[1]), []).append(numbered)
+        self.subscriptions = _spans(self.of(Subscribed, Unsubscribed, Missing), len(records))
+        self.advertisements = _spans(self.of(Advertised, Unadvertised), len(records))
         self._subscriptions = _by_name(self.subscriptions)
-        self._published = _by_event(records, Published)
-        self._refused = _by_event(records, Rejected)
+        self._published = _by_event(self.of(Published))
+        self._refused = _by_event(self.of(Rejected))
         self._connections: dict[NodeId, list[int]] = {}
-        for number, record in enumerate(records):
+        for number, record in self.of(Attached, Detached):
             if isinstance(record, Attached | Detached):
                 self._connections.setdefault(record.client, []).append(number)
         self._settling = settling
-        self.agreed = agreements(records)
-        told = [number for number, record in enumerate(records) if isinstance(record, Settled)]
+        self.agreed = agreements(records) if self.of(Quiet) else []
+        told = [number for number, _ in self.of(Settled)]
         self.settled = sorted({*told, *self.agreed})  # records by which all that happened before had settled
+
+    @overload
+    def of(self, kind: type[Kind], /) -> Sequence[tuple[int, Kind]]: ...
+    @overload
+    def of(self, *kinds: type[AnyRecord]) -> Sequence[tuple[int, AnyRecord]]: ...
+    def of(self, *kinds: type[Record]) -> Sequence[tuple[int, Any]]:
+        """Return the records of these kinds with their numbers, in order."""
+        if len(kinds) == 1:
+            return self._of_kind.get(kinds[0], [])
+        return sorted(chain.from_iterable([self._of_kind.get(kind, []) for kind in kinds]), key=NUMBER)
+
+    def timeless(self) -> History:
+        """Return the same, in which only Settled records tell what has settled."""
+        timeless = copy(self)
+        timeless._settling = None
+        return timeless
 
     def settles(self, number: int, at: float = float("-inf")) -> int:
         """The first record by which what happened at record `number`, or is to happen after it at `at`, has settled."""
@@ -151,26 +175,23 @@ def _before(places: list[int], number: int) -> list[int]:
     return places[: bisect_left(places, number)]
 
 
-def _spans(
-    records: Sequence[AnyRecord],
-    begins: type[Subscribed] | type[Advertised],
-    ends: type[Unsubscribed] | type[Unadvertised],
-) -> list[Span]:
+def _spans(records: Iterable[tuple[int, AnyRecord]], end: int) -> list[Span]:
     """In the order in which they end; those that do not, last, in the order in which they began."""
     current: dict[Key, Span] = {}
     found: list[Span] = []
-    for number, record in enumerate(records):
-        if isinstance(record, begins | ends) or (isinstance(record, Missing) and begins is Subscribed):
-            key = record.client, record.name
-            before = current.pop(key, None)
-            lingers = isinstance(record, Subscribed | Advertised | Unadvertised)
-            if before is not None:
-                found.append(before._replace(end=number, lingers=lingers))
-            if isinstance(record, begins):
-                first = number if before is None else before.first
-                current[key] = Span(*key, record.filter, first, number, len(records))
-            elif before is not None and isinstance(record, Missing):
-                current[key] = before._replace(start=number)
+    for number, record in records:
+        if not isinstance(record, Subscribed | Unsubscribed | Missing | Advertised | Unadvertised):
+            continue
+        key = record.client, record.name
+        before = current.pop(key, None)
+        lingers = isinstance(record, Subscribed | Advertised | Unadvertised)
+        if before is not None:
+            found.append(before._replace(end=number, lingers=lingers))
+        if isinstance(record, Subscribed | Advertised):
+            first = number if before is None else before.first
+            current[key] = Span(*key, record.filter, first, number, end)
+        elif before is not None and isinstance(record, Missing):
+            current[key] = before._replace(start=number)
     return [*found, *current.values()]
 
 
@@ -182,9 +203,8 @@ def _by_name(spans: Iterable[Span]) -> dict[Key, list[Span]]:
     return found
 
 
-def _by_event(records: Sequence[AnyRecord], kind: type[Published] | type[Rejected]) -> dict[Key, list[int]]:
+def _by_event(records: Iterable[tuple[int, Published | Rejected]]) -> dict[Key, list[int]]:
     found: dict[Key, list[int]] = {}
-    for number, record in enumerate(records):
-        if isinstance(record, kind):
-            found.setdefault(key_of(record.event), []).append(number)
+    for number, record in records:
+        found.setdefault(key_of(record.event), []).append(number)
     return found

@@ -41,8 +41,8 @@ Place: TypeAlias = tuple[Pair | None, int | None]
 def acknowledged(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """What a client was told is stored was published before; what is held until `not_before`, by the end."""
     end = Connections(history).end()
-    for number, record in enumerate(history.records):
-        if not isinstance(record, Acknowledged) or record.at < since:
+    for number, record in history.of(Acknowledged):
+        if record.at < since:
             continue
         event, due = record.event, number
         if event.not_before is not None:
@@ -68,8 +68,8 @@ def kept(history: History, since: float = ALWAYS, *, advertisements: bool = Fals
     if end is None:
         return
     dropped: dict[Place, Dropped] = {}
-    for record in history.records[:end]:
-        if isinstance(record, Dropped):
+    for number, record in history.of(Dropped):
+        if number < end:
             dropped.setdefault((record.event.stream, record.event.seq), record)
     for claim in _not_told(history, unmet(history, since, advertisements=advertisements), end):
         yield _violation(history, claim, end, dropped.get(_place(history, claim)))
@@ -85,8 +85,8 @@ def unmet(history: History, since: float = ALWAYS, *, advertisements: bool = Fal
     claims: dict[tuple[str, ...], Claim] = {}
     for claim in _claims(history, connections, end, since, advertisements):
         claims.setdefault((claim.span.client, claim.span.name, *key_of(_published(history, claim).event)), claim)
-    for record in history.records[:end]:
-        if isinstance(record, Notified):
+    for number, record in history.of(Notified):
+        if number < end:
             for name, _ in record.numbers:
                 claims.pop((record.client, name, *key_of(record.event)), None)
     return list(claims.values())
@@ -138,8 +138,8 @@ def _not_told(history: History, claims: Iterable[Claim], end: int) -> Iterator[C
 
 def _needless(history: History, connections: Connections, since: float) -> Iterator[Violation]:
     """What clients were told may be missing, though all brokers knew that it is wanted."""
-    for number, record in enumerate(history.records):
-        if isinstance(record, Missing) and record.at >= since:
+    for number, record in history.of(Missing):
+        if record.at >= since:
             span = history.subscription(record.client, record.name, number)
             if span is not None and connections.known(span.client, span.start) <= number:
                 said = f"{span.client} was told that something of {span.name} may be missing, of which all brokers knew"

@@ -37,7 +37,7 @@ class Percentiles(NamedTuple):
 def deliveries(history: History, events: Collection[tuple[object, ...]] | None = None) -> Iterator[Delivery]:
     """Of these events, or of all; what is replayed is not counted."""
     homes: dict[NodeId, NodeId] = {}
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Attached, Notified):
         match record:
             case Attached(client=client, broker=broker):
                 homes[client] = broker

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from vestnik.model.times import MICROS
 from vestnik.trace.records import Attached, Crashed, Detached, Dropped, Notified, Published, Resumed, Stalled
-from vestnik.verify.connections import disturbs
+from vestnik.verify.connections import DISTURBANCES, disturbs
 from vestnik.verify.histories import History, Settlement, Span, key_of
 from vestnik.verify.presence import movements
 from vestnik.verify.publications import offered, wanted
@@ -129,13 +129,13 @@ def _is_calm(history: History, disturbances: list[int], number: int, due: int) -
 
 def _disturbances(history: History, clients: Collection[NodeId]) -> list[int]:
     """Where something happens to brokers or links between them."""
-    return [number for number, record in enumerate(history.records) if disturbs(record, clients)]
+    return [number for number, record in history.of(*DISTURBANCES) if disturbs(record, clients)]
 
 
 def _slow(history: History) -> dict[NodeId, list[int]]:
     """Where each client stops taking notifications, and where it takes them again."""
     found: dict[NodeId, list[int]] = {}
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Stalled, Resumed, Attached):
         if isinstance(record, Stalled) or (isinstance(record, Resumed | Attached) and record.client in found):
             found.setdefault(record.client, []).append(number)
     return found
@@ -144,7 +144,7 @@ def _slow(history: History) -> dict[NodeId, list[int]]:
 def _fates(history: History, events: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:
     """Where these events were dropped, and where they were handed to each subscription."""
     found: dict[tuple[str, ...], list[int]] = {}
-    for number, record in enumerate(history.records if events else ()):
+    for number, record in history.of(Dropped, Notified) if events else ():
         match record:
             case Dropped(event=event) if key_of(event) in events:
                 found.setdefault(key_of(event), []).append(number)

@@ -27,7 +27,7 @@ def _clashes(history: History) -> Iterator[tuple[Published | Notified, Published
     """A broker that crashes may number again what it had not stored, and so not sent on."""
     last: dict[NodeId, dict[str, Published]] = {}
     handed: defaultdict[Pair, dict[int, Notified]] = defaultdict(dict)
-    for record in history.records:
+    for _, record in history.of(Crashed, Published, Notified):
         match record:
             case Crashed(node=node):
                 last.pop(node, None)
@@ -65,7 +65,7 @@ def fifo(history: History, since: float = ALWAYS) -> Iterator[Violation]:
 def numbers(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """The numbers of a subscription count from 1 without gaps but those that the client was told of."""
     last: dict[tuple[str, str, int], tuple[int, Notified | Lost | None]] = {}
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Notified, Lost):
         if record.at < since or not isinstance(record, Notified | Lost):
             continue
         for name, first, final in _given(record):
@@ -91,8 +91,8 @@ def _given(record: Notified | Lost) -> list[tuple[str, int, int]]:
 
 def _handed(history: History, since: float) -> Iterator[tuple[str, int, Notified]]:
     """What is handed over, for each subscription and where this began."""
-    for number, record in enumerate(history.records):
-        if isinstance(record, Notified) and record.at >= since:
+    for number, record in history.of(Notified):
+        if record.at >= since:
             for name, _ in record.numbers:
                 yield name, begun(history, record.client, name, number)[0], record
 

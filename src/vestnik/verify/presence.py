@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from vestnik.trace.records import (
-    Advertised,
     AnyRecord,
     Attached,
     Corrupted,
@@ -29,12 +29,19 @@ from vestnik.verify.safety import ALWAYS
 from vestnik.verify.violations import Violation
 from vestnik.wire.messages import NodeId
 
+CHANCES: Final = (
+    *(Subscribed, Unsubscribed, Attached, Detached, Stalled, Resumed),
+    *(Cut, Crashed, Corrupted, Dropped, Vanished, Lost, Missing),
+)
+"""The kinds of records that tell of losses, or of what may be a reason for them."""
+
 
 def movements(history: History) -> dict[NodeId, list[int]]:
     """The records in which each client comes and goes; a client is who does or is done what only clients are."""
-    clients = {record.client for record in history.records if isinstance(record, Subscribed | Advertised | Published)}
+    clients = {record.client for _, record in history.of(Published)}
+    clients |= {span.client for span in (*history.subscriptions, *history.advertisements)}
     found: dict[NodeId, list[int]] = {client: [] for client in clients}
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Attached, Detached, Crashed, Restarted):
         match record:
             case Attached(client=client) | Detached(client=client):
                 found.setdefault(client, []).append(number)
@@ -46,7 +53,7 @@ def movements(history: History) -> dict[NodeId, list[int]]:
 def presence(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """Nothing reaches a client that is not connected, or has crashed."""
     away: dict[NodeId, AnyRecord] = {}
-    for record in history.records:
+    for _, record in history.of(Detached, Crashed, Attached, Restarted, Notified, Lost, Missing):
         match record:
             case Detached(client=node) | Crashed(node=node):
                 away[node] = record
@@ -73,7 +80,7 @@ def losses(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     homes: dict[NodeId, NodeId] = {}
     stalled: set[NodeId] = set()
     disturbed: dict[NodeId, int] = {}  # the last that happened to each node, and under "" to any
-    for number, record in enumerate(history.records):
+    for number, record in history.of(*CHANCES):
         parted = parted or isinstance(record, Cut | Crashed | Vanished)
         if isinstance(record, Stalled):
             stalled.add(record.client)

@@ -49,7 +49,9 @@ def _matched(history: History, spans: Sequence[Span], *, own: bool) -> Iterator[
     for place, span in enumerate(spans):
         ends.setdefault(history.over(span), []).append(place)
     matchers: defaultdict[NodeId, Matcher[int]] = defaultdict(Matcher)
-    for number, record in enumerate(history.records):
+    published = [number for number, _ in history.of(Published)]
+    for number in sorted({*starts, *ends, *published} - {len(history.records)}):
+        record = history.records[number]
         for place in ends.get(number, ()):
             matchers[spans[place].client if own else ""].remove(place)
         if number in starts:

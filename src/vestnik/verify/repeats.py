@@ -39,7 +39,7 @@ def repeats(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """Yield what a client was notified of again, although it had it."""
     homes: dict[NodeId, NodeId] = {}
     had: dict[tuple[NodeId, str], Had] = {}
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Attached, Subscribed, Notified):
         match record:
             case Attached(client=client, broker=broker):
                 homes[client] = broker

@@ -35,7 +35,7 @@ class Begun(NamedTuple):
 
 def replays(history: History, since: float = ALWAYS, *, advertisements: bool = False) -> Iterator[Violation]:
     """What is wrong with replays of all, or of the last ones, asked for from time `since` on."""
-    history = History(history.records, clocks=history.clocks)
+    history = history.timeless()
     connections = Connections(history)
     for span in history.subscriptions:
         begun = _begun(history, connections, span)
@@ -77,8 +77,8 @@ def _whole(history: History, begun: Begun, before: int) -> Iterator[Violation]:
     """What was accepted before a record and should have come."""
     end = history.records[begun.due].at
     wanted, expired = [], 0
-    for number, record in enumerate(history.records[:before]):
-        if isinstance(record, Published) and begun.span.filter.matches(record.event):
+    for number, record in history.of(Published):
+        if number < before and begun.span.filter.matches(record.event):
             if record.event.expires is not None and record.event.expires / MICROS <= end:
                 expired += 1
             elif history.settles(number) <= begun.due:

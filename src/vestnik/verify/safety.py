@@ -14,8 +14,8 @@ ALWAYS = float("-inf")
 def eventual_safety(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     """Formula (9): safety of what is handed over from time `since` on; from ALWAYS on, formula (3)."""
     seen: dict[tuple[object, ...], Notified] = {}
-    for number, record in enumerate(history.records):
-        if isinstance(record, Notified) and record.at >= since:
+    for number, record in history.of(Notified):
+        if record.at >= since:
             yield from _published(history, number, record)
             yield from _wanted(history, number, record)
             yield from _once(history, number, record, seen)

@@ -23,7 +23,7 @@ def timely(history: History, since: float = ALWAYS) -> Iterator[Violation]:
     mortal: dict[Key, Event] = {}
     clients = movements(history).keys()
     watched: set[NodeId] = set()  # clients whose broker is seen to send
-    for number, record in enumerate(history.records):
+    for number, record in history.of(Published, Sent, Notified):
         match record:
             case Published(event=event) if event.expires is not None:
                 mortal[key_of(event)] = event

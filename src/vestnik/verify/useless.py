@@ -39,7 +39,7 @@ def copies(history: History, events: Collection[tuple[object, ...]] | None = Non
     needed: dict[Key, set[NodeId]] = {}
     homes: dict[NodeId, NodeId] = {}
     wanting = wanted(history)
-    for record in history.records:
+    for _, record in history.of(Attached, Published, Notified, Sent):
         match record:
             case Attached(client=client, broker=broker):
                 homes[client] = broker
