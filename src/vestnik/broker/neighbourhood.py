@@ -50,10 +50,11 @@ class Neighbourhood:
         return []
 
     def here(self, message: OriginHere, sender: NodeId, now: float) -> list[Effect]:
-        broker = message.origin.broker
-        others = set(self._topology.neighbours) - {sender}
-        if broker in others or broker == self._topology.own.broker:
+        broker, topology = message.origin.broker, self._topology
+        if broker == topology.own.broker or (broker != sender and broker in topology.neighbours):
             return [Part(sender, f"it closes a cycle: {broker} can be reached without it", CYCLE)]
+        if topology.next_hop(message.origin) == sender:  # neighbours say it again and again
+            return [*self._tell(now), *self._outlet.perform(self._recovery.origin_here(message, sender))]
         return self._changed(lambda: self._recovery.origin_here(message, sender), now)
 
     def gone(self, message: OriginGone, sender: NodeId, now: float) -> list[Effect]:

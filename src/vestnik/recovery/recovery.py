@@ -125,7 +125,7 @@ class Recovery:
 
     def origin_offers(self, message: OriginOffers, sender: NodeId) -> list[Act]:
         before, told = self.topology.offered(sender, message.origin, message.offers)
-        if before is not None:
+        if before is not None and before != message.offers:
             self.origins.offered(message.origin, before, message.offers)
         return [*told, *self.moved()]
 

@@ -7,7 +7,7 @@ neighbours before it uses another one, so that they notice the break.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from typing import NamedTuple, TypeAlias
 
 from vestnik.wire.messages import Message, NodeId
@@ -44,8 +44,8 @@ class Topology:
         self._hosted: dict[Origin, None] = {}  # histories for which clients of this broker answer
 
     @property
-    def neighbours(self) -> list[NodeId]:
-        return list(self._reach)
+    def neighbours(self) -> KeysView[NodeId]:
+        return self._reach.keys()
 
     def next_hop(self, origin: Origin) -> NodeId | None:
         """Return the neighbour through which an origin is reached."""

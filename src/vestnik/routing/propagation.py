@@ -239,6 +239,8 @@ class Propagation:
 
     def flush(self, now: float) -> list[tuple[NodeId, Update]]:
         """What is to be told since the last time."""
+        if not self._pending and not self._extended:
+            return []
         updates: list[tuple[NodeId, Update]] = []
         for neighbour, told in self._told.items():
             net = self._pending.get(neighbour)
