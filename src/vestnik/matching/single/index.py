@@ -31,7 +31,7 @@ LONG_TO_SCAN = 16 * 1024
 """Bytes of strings in which a scan takes longer to look for something than each filter does by itself."""
 
 FEW_RECORDS = 200
-"""Records for which it is not worth while to load the kernel."""
+"""Records for which it is not worth while to load the kernel. Until it is loaded, candidates are asked one by one."""
 
 
 class Filed(NamedTuple):
@@ -120,7 +120,7 @@ class Matcher(Generic[Id]):
         size = 0
         for bucket in buckets:
             size += bucket.size
-        if size > direct.FEW_HEADS:
+        if size > direct.FEW_HEADS and (len(self._ids) > FEW_RECORDS or self._scan is not plain_scan):
             return self._scanned(event, buckets)
         return direct.asked(self._store, buckets, self._tests, event)
 
@@ -131,7 +131,7 @@ class Matcher(Generic[Id]):
             return direct.asked(self._store, buckets, self._tests, event)
         for bucket in buckets:
             reading.blocks.extend(bucket.blocks)
-        if self._scan is plain_scan and len(self._ids) > FEW_RECORDS:
+        if self._scan is plain_scan:
             self._scan = fast_scan()
         rows = self._scan(self._store, reading)
         if min(rows, default=0) >= 0:
