@@ -49,6 +49,7 @@ def test_a_search_finds_what_reading_finds(folder: Path, case: Case, bound: int)
             stored = waiting if offset % 5 == 0 else waiting.stamped("b", offset)
             journal.append([(TAKEN, offset, pack_taken("c", stored))])
         journal.sync()
+        patched.setattr(pages, "SIFTED", 0)
         patched.setattr(pages, "PASSED", bound)
         searched = [one for page in read(journal, filters) for one in page.placed()]
         picked = [read(journal, filters, Replay(last=last))[0].placed() for last in (1, 3)]

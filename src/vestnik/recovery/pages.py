@@ -18,6 +18,8 @@ from vestnik.wire.sieve import Sieve, sieve_of
 
 PAGE_SIZE: Final = 256 * 1024
 """Bytes of a page, or one event more."""
+SIFTED: Final = 256
+"""Offsets of a span from which on a sieve is made: to make one takes as long as to unpack some hundred entries."""
 FEW: Final = 16
 """Filters that are asked one after another. More are indexed."""
 SCANNED: Final = 20_000
@@ -157,7 +159,7 @@ def _place_of_picked(view: LogView, filters: tuple[Filter, ...], replay: Replay,
 
 def _sifted(view: LogView, span: Span, filters: tuple[Filter, ...]) -> Iterator[LogEntry]:
     """Yield the entries that the filters may match."""
-    sieve = sieve_of(filters)
+    sieve = _sieve(span, filters)
     for entry in view.search(span, sieve):
         if isinstance(entry, LogEntry) and (sieve is None or sieve.lets_through(entry.packed)):
             yield entry
@@ -176,7 +178,7 @@ def _spans(view: LogView, replay: Replay, end: int) -> Iterator[Span]:
 
 def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], int, int]:
     """Return the events of a page with their offsets, the offset at which the next page starts, and their size."""
-    is_wanted, sieve = any_of(terms.filters), sieve_of(terms.filters)
+    is_wanted, sieve = any_of(terms.filters), _sieve(span, terms.filters)
     found: list[Placed] = []
     size = unpacked = passed = 0
     for entry in view.search(span, sieve):
@@ -198,6 +200,10 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
             found.append(Placed(entry.offset, entry.time, event))
             size += len(entry.packed)
     return found, span.end, size
+
+
+def _sieve(span: Span, filters: tuple[Filter, ...]) -> Sieve | None:
+    return sieve_of(filters) if span.end - span.first >= SIFTED else None
 
 
 def any_of(filters: Sequence[Filter]) -> Callable[[Event], bool]:
