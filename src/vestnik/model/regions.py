@@ -75,14 +75,15 @@ class Region:
     def _includes_box(self, box: Box) -> bool:
         if any(covers(self.space, mine, box) for mine in self.boxes):
             return True
-        if len(self.boxes) < 2:
+        near = [mine for mine in self.boxes if meet(self.space, mine, box) is not None]
+        if len(near) < 2:
             return False
         todo = [(box, 0)]  # depth first, since what is in none of the boxes is soon found where there is anything
         while todo:
             piece, beyond = todo.pop()
-            if beyond == len(self.boxes):
+            if beyond == len(near):
                 return False
-            todo += [(rest, beyond + 1) for rest in subtract(self.space, piece, self.boxes[beyond])]
+            todo += [(rest, beyond + 1) for rest in subtract(self.space, piece, near[beyond])]
             spend()
         return True
 
