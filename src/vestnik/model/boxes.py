@@ -39,9 +39,10 @@ class Box:
         return Box, (self.sets, self.literals)  # the hash of another process is of no use here
 
     def contains(self, space: Space, root: Any) -> bool:
-        return all(values.contains(space.read(root, path)) for path, values in self.sets) and all(
-            atom.matches(space.read(root, path)) is holds for path, atom, holds in self.literals
-        )
+        for path, values in self.sets:
+            if not values.contains(space.read(root, path)):
+                return False
+        return all(atom.matches(space.read(root, path)) is holds for path, atom, holds in self.literals)
 
     def sort_key(self) -> tuple[Any, ...]:
         """What orders boxes the same way in every process."""
