@@ -49,7 +49,7 @@ class Kernel:
     def run(self, until: float) -> None:
         """Do everything up to and including the time `until`, which it is afterwards."""
         heap = self._heap
-        with _seldom_collected():
+        with seldom_collected():
             while heap and heap[0][0] <= until:
                 time, _, action, argument = heappop(heap)
                 if time > self.now:
@@ -60,7 +60,7 @@ class Kernel:
     def settle(self, until: float = FOREVER) -> bool:
         """Go on until nothing but timers is left, at most to the time `until`; whether that came about."""
         heap = self._heap
-        with _seldom_collected():
+        with seldom_collected():
             while len(heap) > self._timers and heap[0][0] <= until:
                 time, _, action, argument = heappop(heap)
                 if time > self.now:
@@ -70,7 +70,7 @@ class Kernel:
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def seldom_collected() -> Iterator[None]:
     """Tables only grow while a network is told things: to look through them again and again would find nothing."""
     before = gc.get_threshold()
     gc.set_threshold(before[0] and max(before[0], SELDOM), *before[1:])

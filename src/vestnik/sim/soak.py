@@ -10,6 +10,7 @@ from vestnik.routing.registry import known_strategies
 from vestnik.session.checking import Constant as CheckConstant
 from vestnik.session.checking import RandomInterval
 from vestnik.sim.faults import Away, BadDisk, Corrupt, Crash, CrashClient, CutLink, Fault, Move, Pause, Stall
+from vestnik.sim.kernel import seldom_collected
 from vestnik.sim.links import Constant, Delay, Link, Uniform
 from vestnik.sim.runs import Run
 from vestnik.sim.scenarios import Clients, Lease, Past, Routing, Scenario, names_of
@@ -56,6 +57,7 @@ class Outcome(NamedTuple):
     wrong: Sequence[object]
 
 
+@seldom_collected()
 def soak(seed: int, check: Check) -> Outcome:
     """One random scenario, and what is wrong with its trace."""
     scenario = random_scenario(seed)
