@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from laws.strategies import Case, cases
 from routing.networks import Network
-from vestnik import Filter
+from vestnik import Event, Filter
 from vestnik.model import work
 from vestnik.routing import propagation
 from vestnik.routing import router as router_module
@@ -20,7 +21,7 @@ from vestnik.routing.declarative import REDUCE, entries_for, is_merged
 from vestnik.routing.propagation import Leases, Propagation, Source
 from vestnik.routing.reductions import Entry
 from vestnik.routing.registry import make_strategy
-from vestnik.routing.router import AdvertisingRouter, Router
+from vestnik.routing.router import AdvertisingRouter, Router, Targets
 from vestnik.wire.messages import AdminA, AdminS, Interest, NodeId
 
 STRATEGIES = ["flooding", "simple", "identity", "covering", "merging"]
@@ -203,3 +204,32 @@ def test_what_a_neighbour_wants_is_known_unless_entries_may_have_been_released(m
     flooding = Router(make_strategy("flooding"))
     flooding.connect("n")
     assert flooding.wanted_by("n") == (Filter.all(),)
+
+
+def test_where_events_go_is_found_out_once_for_as_many_answers_as_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(router_module, "REMEMBERED", 3)
+    router = Router(make_strategy("simple"))
+    for n in range(4):
+        router.subscribe(Source("c", f"s{n}"), Filter.parse(f"n = {n}"), inf)
+    events = [Event("t", {"n": n}) for n in range(4)]
+
+    def routed(count: int, sender: NodeId) -> list[Targets]:
+        return [targets for event in events[:count] for _, targets in router.route([event], sender)]
+
+    first, again = routed(3, "p"), routed(3, "p")
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    assert all(one is other for one, other in zip(first, routed(3, "another client"), strict=True))
+    assert routed(4, "p") == [([], [Source("c", f"s{n}")]) for n in range(4)], "more are found out anew"
+
+
+def test_an_event_of_a_neighbour_does_not_go_back_where_that_of_a_client_goes() -> None:
+    router = Router(make_strategy("simple"))
+    for node in ("u", "v"):
+        router.connect(node)
+        router.take(node, AdminS(add=(Interest(Filter.all()),)), 0.0)
+    went = {
+        sender: [list(targets.neighbours) for _, targets in router.route([Event("t")], sender)] for sender in "puvq"
+    }
+    assert went == {"p": [["u", "v"]], "u": [["v"]], "v": [["u"]], "q": [["u", "v"]]}

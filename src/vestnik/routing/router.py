@@ -51,7 +51,9 @@ class Router:
         self._advertised_until: dict[Source, float] = {}
         self._idle_until: dict[Source, float] = {}  # subscriptions that want nothing, and are in no table
         self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
-        self._remembered: dict[tuple[NodeId, tuple[Entry, ...]], Targets] = {}  # by sender and what was found
+        self._remembered: dict[
+            tuple[NodeId, tuple[Entry, ...]], Targets
+        ] = {}  # by the neighbour that sent it, and what was found
         self._remembered_at = 0  # how often the table had changed
 
     @property
@@ -164,14 +166,17 @@ class Router:
         return routed
 
     def _recall(self, found: tuple[Entry, ...], sender: NodeId) -> Targets:
-        """Return where an event goes that just these entries want, as it was found out before unless that changed."""
+        """Return where an event goes that just these entries want: as before, if the table has not changed since."""
         remembered, changes = self._remembered, self.subscriptions.changes
-        if changes != self._remembered_at or len(remembered) >= REMEMBERED:
+        if changes != self._remembered_at:
             remembered.clear()
             self._remembered_at = changes
-        targets = remembered.get((sender, found))
+        key = sender if sender in self.subscriptions.neighbours else "", found
+        targets = remembered.get(key)
         if targets is None:
-            targets = remembered[sender, found] = self.wanting(found, sender)
+            if len(remembered) >= REMEMBERED:
+                remembered.clear()
+            targets = remembered[key] = self.wanting(found, sender)
         return targets
 
     def targets(self, event: Event, sender: NodeId) -> Targets:
