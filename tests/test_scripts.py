@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,17 @@ def test_interpreters_are_found_on_the_path_and_in_pyenv(clone: Path) -> None:
 def test_no_interpreter_is_an_error(clone: Path) -> None:
     done = run(clone, PYTHONS=named(clone, "3.10.1"))
     assert done.returncode == 2 and "no Python 3.11 to 3.13" in done.stderr and "PYTHONS=" in done.stderr
+
+
+def test_an_environment_is_no_interpreter(clone: Path) -> None:
+    """Its interpreter is found elsewhere; an environment that is made of another one ends with that one."""
+    venv.create(clone / "env", with_pip=False)
+    done = run(clone, PYTHONS=str(clone / "env" / "bin" / "python"))
+    assert done.returncode == 2 and not (clone / "calls").exists()
+
+
+def test_ctrl_c_ends_the_whole_run(clone: Path) -> None:
+    """pytest ends by itself then, so the shell that waits for it would go on with the next interpreter."""
+    program(clone / "script" / "test", "echo called >>calls; kill -INT $PPID; exit 2")
+    done = run(clone, PYTHONS=named(clone, "3.11.2", "3.13.0"))
+    assert (done.returncode, (clone / "calls").read_text("utf-8")) == (130, "called\n")
