@@ -81,6 +81,17 @@ def test_levels_and_other_loggers(capsys: pytest.CaptureFixture[str]) -> None:
     assert (logging.getLogger().handlers, logging.getLogger().level, logging.getLogger("vestnik").level) == before
 
 
+@pytest.mark.parametrize(("level", "printed"), [("debug", ["own", "other"]), ("warning", ["other"]), ("error", [])])
+def test_other_libraries_are_heard_from_warnings_on_and_no_less_than_asked_for(
+    level: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging_to_stderr(level, "json"):
+        emit(LOG, logging.DEBUG, "e", "own")
+        logging.getLogger("asyncio").info("too much")
+        logging.getLogger("asyncio").warning("other")
+    assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == printed
+
+
 class Slow(io.StringIO):
     """A stream that takes nothing until it is told to."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from network.test_durable import VESTNIK
-from network.worlds import broker, client, quote
+from network.worlds import broker, client, logged, quote
 from vestnik import Replay
 from vestnik.journal import Journal, Settings
 from vestnik.journal.identity import identify
@@ -50,6 +50,9 @@ async def test_readers_are_told_what_is_lost(
     harm(segment)
     for life in range(2):
         async with broker(data=tmp_path) as b, client(b) as bus:
+            if not life:
+                (recovered,) = logged(caplog, "journal.recovered")
+                assert "some of it is lost" in recovered and f"'lost': {lost}," in recovered
             await bus.publish(quote(10 + life, source="s", id=f"new {life}"))
             with caplog.at_level(logging.WARNING, "vestnik"):
                 fetched = await bus.fetch("price > 0")

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ from network.processes import serving
 from network.security import access_file
 from network.worlds import PATIENCE, broker, client, logged, quote, taken, until
 from vestnik import Event
-from vestnik.errors import NotAccepted, TurnedAway, VestnikError
+from vestnik.errors import NotAccepted, TooManyOpenFiles, TurnedAway, VestnikError
 from vestnik.journal import Journal
 from vestnik.logs import Throttle
 from vestnik.server.limits import Limits
 from vestnik.server.process import Broker
+from vestnik.server.settings import Settings
 from vestnik.transport.addresses import read_address
 from vestnik.wire.frames import VERSION, frame
 from vestnik.wire.messages import Goodbye, Hello, Message
@@ -39,6 +42,16 @@ def ended(running: subprocess.Popen[str]) -> str:
     assert running.wait(20) == 0
     assert running.stderr is not None
     return running.stderr.read()
+
+
+@contextmanager
+def killed(running: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Kill a broker at the end of a test that has not ended it."""
+    with running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
 def records(log: str) -> list[dict[str, Any]]:
@@ -70,7 +83,9 @@ async def test_the_log_of_a_broker_as_json(tmp_path: Path) -> None:
     with whole.open("wb") as log:
         command = [sys.executable, "-c", "from vestnik.cli import main; main()", "serve", "--listen", "127.0.0.1:0"]
         environment = {"VESTNIK_NAME": "b7", "PYTHONPATH": ":".join(sys.path)}
-        with subprocess.Popen([*command, *options], stderr=log, stdout=subprocess.PIPE, env=environment) as running:
+        with killed(
+            subprocess.Popen([*command, *options], stderr=log, stdout=subprocess.PIPE, env=environment)
+        ) as running:
             await until(lambda: "broker.listening" in whole.read_text(encoding="utf-8"))
             address = of(records(whole.read_text(encoding="utf-8")), "broker.listening")[0]["address"]
             async with vestnik.connect(address, name="c", token="a-secret-token") as bus:
@@ -90,6 +105,7 @@ async def test_the_log_of_a_broker_as_json(tmp_path: Path) -> None:
     told = {
         name: (value, one["origin"]) for one in of(found, "settings") for name, value in dict(one["settings"]).items()
     }
+    assert set(told) == set(Settings.__struct_fields__)
     assert told["listen"] == ("127.0.0.1:0", "flag") and told["name"] == ("b7", "environment VESTNIK_NAME")
     assert told["lease"] == (30, f"file {settings}") and told["routing"] == ("merging", "default")
     assert told["limits"][0]["connections"] == 10_000 and told["log_format"] == ("json", f"file {settings}")
@@ -119,7 +135,23 @@ async def test_links_come_and_go() -> None:
         found, rest = records(ended(two)), records(ended(one))
     assert [link["neighbour"] for link in of(found, "link.up")] == ["b1"]
     assert [(link["neighbour"], link["code"]) for link in of(found, "link.down")] == [("b1", "shutdown")]
+    assert [link["level"] for link in of(found, "link.down")] == ["info"], "nothing is wrong"
     assert [(link["neighbour"], link["code"]) for link in of(rest, "link.down")] == [("b2", "shutdown")]
+
+
+async def test_a_link_that_breaks_is_a_warning() -> None:
+    with (
+        serving("--name", "b1") as (one, address),
+        serving("--name", "b2", "--join", address, "--log-format", "json") as (two, other),
+    ):
+        async with vestnik.connect(other) as bus:
+            while not (await bus.inspect("status"))["neighbours"]:
+                await asyncio.sleep(0.01)
+            one.kill()
+            while (await bus.inspect("status"))["neighbours"]:
+                await asyncio.sleep(0.01)
+        found = records(ended(two))
+    assert [(link["neighbour"], link["level"]) for link in of(found, "link.down")] == [("b1", "warning")]
 
 
 @pytest.mark.parametrize(("level", "expected"), [("warning", ["request.refused"]), ("error", [])])
@@ -130,7 +162,7 @@ async def test_what_is_below_the_level_is_not_logged(level: str, expected: list[
     log = tmp_path / "log"
     command = [sys.executable, "-c", "from vestnik.cli import main; main()", "serve", "--log-format", "json"]
     command += ["--listen", f"127.0.0.1:{port}", "--log-level", level]
-    with log.open("wb") as file, subprocess.Popen(command, stderr=file) as running:
+    with log.open("wb") as file, killed(subprocess.Popen(command, stderr=file)) as running:
         async with vestnik.connect(f"127.0.0.1:{port}") as bus:
             with pytest.raises(NotAccepted):
                 await bus.inspect("nothing")
@@ -194,6 +226,30 @@ async def test_what_a_compaction_drops_and_what_keeps_it_from_it(
         await until(lambda: bool(logged(caplog, "retention.compacted")))
         (first, *_) = logged(caplog, "retention.compacted")
         assert "'segments': " in first and "'events': " in first and "'bytes': " in first
+
+
+async def test_a_compaction_that_lacks_descriptors_is_put_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again, also if nothing is published meanwhile."""
+    monkeypatch.setattr("vestnik.server.store.RETAIN_EVERY", 0.05)
+    caplog.set_level(logging.INFO, "vestnik")
+    compact, refused = Journal.compact, list[int]()
+
+    def refuse(journal: Journal, *arguments: Any) -> Any:
+        if not refused or refused[-1] < 4000:
+            refused.append(journal.last)
+            raise TooManyOpenFiles(tmp_path, "segments cannot be written")
+        return compact(journal, *arguments)
+
+    monkeypatch.setattr(Journal, "compact", refuse)
+    async with broker(data=tmp_path, retain_size=8 << 20, retain_latest_by="symbol") as b, client(b) as c:
+        for start in range(0, 4000, 500):
+            ticks = range(start, start + 500)
+            await c.publish_many([Event("t", {"symbol": "a", "price": n, "text": "x" * 1_000}) for n in ticks])
+        await until(lambda: bool(logged(caplog, "retention.compacted")))
+    put_off = logged(caplog, "retention.failed")
+    assert len(put_off) == len(refused) > 0 and all("a compaction is put off" in one for one in put_off)
 
 
 async def test_retention_that_fails_at_the_start(
@@ -325,6 +381,15 @@ async def test_a_flood_is_one_record_in_an_interval(monkeypatch: pytest.MonkeyPa
     throttle.take("a", number=1)
     throttle.close()
     assert sum(one["count"] for one in told) == 102
+
+
+async def test_requests_that_are_refused_again_and_again_are_one_record(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as b, client(b, "c") as c:
+        for _ in range(10):
+            with pytest.raises(NotAccepted):
+                await c.inspect("nothing")
+    first, others = logged(caplog, "request.refused")
+    assert "'count': 1," in first and "'count': 9," in others and "'client': 'c'" in others
 
 
 async def test_who_leaves_by_itself_was_not_refused(caplog: pytest.LogCaptureFixture) -> None:
