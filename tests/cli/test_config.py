@@ -96,8 +96,12 @@ def test_people_read_a_table() -> None:
         ("listen = '127.0.0.1:80'\nhttp = '127.0.0.1:80'", "its gateway needs a port of its own"),
         ("x = = 1", "is no TOML"),
         ("sweep = 100", "is longer than sweep, which is 100 seconds, not 60; set sweep to less than 60"),
-        ("lease = 1", "is at least 2 heartbeats, which are 30 seconds and longer than sweep, which is 5"),
+        ("lease = 1", "is at least 2 heartbeats, which are 30 seconds, and longer than sweep, which is 5"),
         ("lease = 1", "not 1; set heartbeat to 0.5 or less and sweep to less than 1, or a longer lease"),
+        ("lease = 0.02", "lease: is at least 0.1 seconds, and has an end, not 0.02"),
+        ("lease = -1", "lease: is at least 0.1 seconds, and has an end, not -1"),
+        ("lease = inf", "lease: is at least 0.1 seconds, and has an end, not inf"),
+        ("lease = nan", "lease: is at least 0.1 seconds, and has an end, not nan"),
         ("heartbeat = 1e-9", "is from 0.05 to 20 seconds, not 1e-09"),
         ("retain_size = 100000000", "is for a broker that stores: set data"),
         (

@@ -117,8 +117,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not SHORTEST_HEARTBEAT <= heartbeat <= LONGEST_HEARTBEAT:
             reason = f"is from {SHORTEST_HEARTBEAT:g} to {LONGEST_HEARTBEAT:g} seconds, not {heartbeat:g}"
             raise InvalidSetting("heartbeat", reason)
-        if not lease < float("inf"):
-            raise InvalidSetting("lease", f"has an end, and is not {lease:g} seconds")
+        if not 2 * SHORTEST_HEARTBEAT <= lease < float("inf"):
+            reason = f"is at least {2 * SHORTEST_HEARTBEAT:g} seconds, and has an end, not {lease:g}"
+            raise InvalidSetting("lease", reason)
         needs, mends = [], []
         if lease < 2 * heartbeat:
             needs.append(f"at least 2 heartbeats, which are {2 * heartbeat:g} seconds")
@@ -127,7 +128,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             needs.append(f"longer than sweep, which is {sweep:g} seconds")
             mends.append(f"sweep to less than {lease:g}")
         if needs:
-            reason = f"is {' and '.join(needs)}, not {lease:g}; set {' and '.join(mends)}, or a longer lease"
+            reason = f"is {', and '.join(needs)}, not {lease:g}; set {' and '.join(mends)}, or a longer lease"
             raise InvalidSetting("lease", reason)
 
     @property
