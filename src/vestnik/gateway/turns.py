@@ -26,10 +26,10 @@ BODIES: Final = 32
 
 _STRINGS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _PIECES: Final = re.compile(r'(?:[^"]++|"(?:[^"\\]++|\\.)*+"?){1,1000}+', re.DOTALL)
-"""Text with up to so many strings: while the regex engine runs, no other thread does."""
+"""A piece of text with at most 1,000 strings. No other thread runs while the regex engine works on a piece."""
 _BLANKS: Final = " \t\r\n"
 _MARKS: Final = ",:[{"
-"""One of these stands before each value but the first one. Before what is not there, too: in an empty list or map."""
+"""One of these precedes each value but the first. The bracket of an empty list or map precedes no value."""
 
 
 class Quota:
