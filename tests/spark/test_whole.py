@@ -196,6 +196,7 @@ def test_a_page_shows_any_latency(seconds: tuple[float, float]) -> None:
         (('"s.jsonl"', '"t.jsonl"'), "there is no file"),
         (('out = "out"', 'out = "lake/out"'), "lake and out are folders apart"),
         (('out = "out"', 'out = "b1"'), "b1 is there already, and was not made by this command"),
+        (('["b1.jsonl", "b2.jsonl"]', '["b1.jsonl", "b1.jsonl"]'), "b1.jsonl is given twice; give it once"),
         (("[verify]", "[verify"), "at the end of a table declaration"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from vestnik.cli.check import check_files
 from vestnik.cli.inputs import Refused
 from vestnik.cli.outputs import echo_json
 from vestnik.cli.pipeline.ingest import say_losses
@@ -43,6 +44,8 @@ def command(ctx: click.Context, config: Path, master: str | None, as_json: bool)
     this one is done.
     """
     plan = read_plan(config)
+    if plan.verify is not None:
+        check_files(plan.verify.traces)
     out = Path(plan.out)
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARK).is_file())):
         raise Refused(f"{out} is there already, and was not made by this command; name a folder that is new or empty")
