@@ -180,6 +180,8 @@ async def test_many_publications_that_were_stored_and_not_answered_are_known_whe
         await publishing
         assert await taken(subscription, 20_000) == list(range(1, 20_001))
         assert subscription.try_get() is None
+        stored = (await other.inspect("history"))["events"]
+        assert stored == 20_000, "the broker recognises them, and not only the subscriber"
 
 
 @pytest.mark.parametrize(("retention", "most"), [({"retain_count": 100}, 100), ({"retain_size": 2 << 20}, 900)])
