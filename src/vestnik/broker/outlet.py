@@ -208,6 +208,8 @@ class Notice:
     An event that several subscriptions are given at once is in the message once.
     """
 
+    __slots__ = ("_flights", "_numbers")
+
     def __init__(self) -> None:
         self._flights: list[Flight] = []
         self._numbers: list[list[tuple[int, int]]] = []  # of the first event, in each numbering
@@ -222,11 +224,14 @@ class Notice:
     def messages(self) -> Iterator[Notify]:
         deliveries: list[Delivery] = []
         logs = NamedLogs()
+        before: Flight | None = None
         for flight, numbers in zip(self._flights, self._numbers, strict=True):
-            if not logs.takes(flight):
+            is_alike = before is not None and flight.origin is before.origin and flight.broker is before.broker
+            if not is_alike and not logs.takes(flight):
                 yield Notify(tuple(deliveries), logs.named)
                 deliveries, logs = [], NamedLogs()
                 logs.takes(flight)
+            before = flight
             deliveries.append(Delivery(flight.carried, tuple(numbers), flight.is_replayed, flight.gap))
         yield Notify(tuple(deliveries), logs.named)
 
