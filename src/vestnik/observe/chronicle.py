@@ -42,7 +42,7 @@ from vestnik.observe.facts import (
     PublicationRefused,
     Stored,
 )
-from vestnik.wire.messages import Delivery, Gap, NodeId
+from vestnik.wire.messages import Gap, NodeId
 from vestnik.wire.packing import pack, unpack
 
 EVENTS: Final = 5_000
@@ -176,9 +176,13 @@ class Chronicle:
                 dropped.append(fact)  # type: ignore[arg-type]
             elif kind in NOTICED:
                 self._notice(fact, now)
-        for some in [one.packed for one in came] or [_bytes_of(one) for fact in given for one in fact.deliveries]:
-            count += len(some)
-            size += sum(map(len, some))
+        for one in came:
+            count += len(one.packed)
+            size += sum(map(len, one.packed))
+        for read in given if not came else ():
+            for run in read.deliveries:
+                count += len(run.carried)
+                size += len(b"".join(run.packed))
         if count:
             self._keep(Turn(now, came, given, sent, dropped, count, size + EVENT * count))
 
@@ -261,15 +265,11 @@ def _packed(fact: Given) -> Given:
     """Return a fact whose events are packed, as live ones are."""
     if all(one.is_packed for one in fact.deliveries):
         return fact
-    return Given(fact.client, tuple([replace(one, carried=tuple(map(Raw, _bytes_of(one)))) for one in fact.deliveries]))
+    return Given(fact.client, tuple([replace(one, carried=tuple(map(Raw, one.packed))) for one in fact.deliveries]))
 
 
 def _numbers_in(fact: Given) -> int:
     return sum([len(one.numbers) for one in fact.deliveries])
-
-
-def _bytes_of(delivery: Delivery) -> list[bytes]:
-    return [bytes(one) if isinstance(one, Raw) else pack(one) for one in delivery.carried]
 
 
 def _key(event: Event) -> Key:
@@ -285,17 +285,17 @@ def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
             yield _came(turn.at, fact, place, event)
     for given in turn.given:
         for one in given.deliveries:
-            for _, read in _named(_bytes_of(one), id):
+            for _, read in _named(one.packed, id):
                 if (read.source, read.id) not in here:
                     here.add((read.source, read.id))
                     yield Sighting(turn.at, given.client, read, False, fate="replayed")
 
 
-def _named(packed: Sequence[bytes], id: str) -> Iterator[tuple[int, Event]]:
+def _named(packed: Sequence[bytes | Raw], id: str) -> Iterator[tuple[int, Event]]:
     """Yield the events that have an id, each with its place."""
     key = id.encode(errors="surrogatepass")
     for place, one in enumerate(packed):
-        if key in one:
+        if key in bytes(one):
             event = unpack(one)
             if event.id == id:
                 yield place, event
@@ -328,7 +328,7 @@ def _followed(seen: Sighting, turn: Turn) -> Sighting:
     onward = [to for to, keys in turn.sent if key in keys]
     for given in turn.given:
         for one in given.deliveries:
-            places = [place for place, found in _named(_bytes_of(one), event.id) if found.source == event.source]
+            places = [place for place, found in _named(one.packed, event.id) if found.source == event.source]
             notified += [(given.client, one.part(place, place + 1).numbers) for place in places]
     for note in turn.dropped:
         if (note.event.source, note.event.id) == (event.source, event.id):

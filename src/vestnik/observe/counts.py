@@ -33,7 +33,7 @@ def _events(fact: Any) -> int:
 def _notifications(fact: Given) -> int:
     count = 0
     for delivery in fact.deliveries:
-        count += len(delivery.events) or 1
+        count += len(delivery.carried) or 1
     return count
 
 

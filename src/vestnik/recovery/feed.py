@@ -199,7 +199,7 @@ class Feed:
         if (
             page.first >= self.cursor
             and gap == page.gap
-            and not (page.events and page.placed()[0].offset < self.cursor)
+            and (page.first_offset is None or page.first_offset >= self.cursor)
         ):
             return page
         rest = [one for one in page.placed() if one.offset >= self.cursor]

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.packing import Carried, unpacked
+from vestnik.wire.packing import Carried, pack, unpacked
 from vestnik.wire.replays import Replay
 
 NodeId: TypeAlias = str
@@ -377,6 +377,11 @@ class Delivery(Struct, frozen=True, array_like=True, gc=False, eq=False):
         return not self.carried or self.carried[0].__class__ is Raw
 
     @property
+    def packed(self) -> Sequence[bytes | Raw]:
+        """The events, each packed."""
+        return cast(tuple[Raw, ...], self.carried) if self.is_packed else tuple(map(pack, self.events))
+
+    @property
     def events(self) -> tuple[Event, ...]:
         if self.is_packed:
             force_setattr(self, "carried", unpacked(self.carried))
@@ -441,7 +446,7 @@ def count_of(deliveries: Iterable[Delivery]) -> int:
     """Return how many notifications there are."""
     count = 0
     for one in deliveries:
-        count += len(one.events) or 1
+        count += len(one.carried) or 1
     return count
 
 

@@ -136,6 +136,13 @@ class Slice(Struct, frozen=True, array_like=True):
     covers: tuple[Cover, ...] = ()
 
     @property
+    def first_offset(self) -> int | None:
+        """The offset of the first event; None if there is no event."""
+        if not self.events:
+            return None
+        return self.offsets[0] if self.offsets else self.events[0].seq or 0
+
+    @property
     def average_size(self) -> int:
         """The bytes of an event here, on average."""
         return self.size // len(self.events) if self.events else 0
