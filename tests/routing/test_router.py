@@ -233,3 +233,20 @@ def test_an_event_of_a_neighbour_does_not_go_back_where_that_of_a_client_goes() 
         sender: [list(targets.neighbours) for _, targets in router.route([Event("t")], sender)] for sender in "puvq"
     }
     assert went == {"p": [["u", "v"]], "u": [["v"]], "v": [["u"]], "q": [["u", "v"]]}
+
+
+def test_answers_with_many_subscriptions_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "REMEMBERED_SOURCES", 15)
+    router = Router(make_strategy("simple"))
+    for n in range(3):
+        for name in range(10):
+            router.subscribe(Source("c", f"s{n}/{name}"), Filter.parse(f"n = {n}"), inf)
+
+    def where(n: int) -> Targets:
+        ((_, targets),) = router.route([Event("t", {"n": n})], "p")
+        return targets
+
+    first, second = where(0), where(1)
+    assert (where(0), where(1)) == (first, second) and where(0) is first and where(1) is second
+    assert len(where(2).subscriptions) == 10
+    assert where(0) is not first and where(0) == first, "it was forgotten, and found out again"

@@ -17,7 +17,7 @@ from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.recovery import Act, Later, Recovery
 from vestnik.recovery.topology import Say
 from vestnik.routing.propagation import Source
-from vestnik.routing.router import REMEMBERED, Router, Targets
+from vestnik.routing.router import REMEMBERED, REMEMBERED_SOURCES, Router, Targets
 from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, NodeId, Notify
 from vestnik.wire.origins import Origin, Routed
 from vestnik.wire.pages import pages
@@ -44,6 +44,7 @@ class Outlet:
         self._roster = recovery.feeds.roster
         self._readers: dict[int, tuple[Targets, Collection[Reader]]] = {}  # by the number of targets
         self._readers_at = 0  # how often readers had come or gone
+        self._readers_count = 0  # of all targets together
 
     def route_stored(self, what: Append, now: float) -> list[Effect]:
         """Route events that are stored in the own log: those that have their seq, in order."""
@@ -96,13 +97,15 @@ class Outlet:
         known = self._readers.get(id(targets))
         if known is not None and self._readers_at == self._roster.changes:
             return known[1]
-        if len(self._readers) >= REMEMBERED or self._readers_at != self._roster.changes:
+        is_full = len(self._readers) >= REMEMBERED or self._readers_count >= REMEMBERED_SOURCES
+        if is_full or self._readers_at != self._roster.changes:
             self._readers.clear()
-            self._readers_at = self._roster.changes
+            self._readers_at, self._readers_count = self._roster.changes, 0
         every = self._roster.readers
         found = [reader for source in targets.subscriptions if (reader := every.get(source)) is not None]
         readers = tuple(found) if len(found) < MANY else dict.fromkeys(found)
         self._readers[id(targets)] = targets, readers
+        self._readers_count += len(readers)
         return readers
 
     def matching(self, event: Event) -> Iterable[ReaderKey]:

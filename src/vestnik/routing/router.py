@@ -21,6 +21,8 @@ MANY: Final = 2_000
 """Filters of a neighbour by which a log is read. To index more of them would take longer than it saves."""
 REMEMBERED: Final = 64
 """Answers of the matcher for which it is remembered where events go."""
+REMEMBERED_SOURCES: Final = 100_000
+"""Subscriptions that these answers have together, or those of one answer more: some 5 MB."""
 
 
 class Targets(NamedTuple):
@@ -55,6 +57,7 @@ class Router:
             tuple[NodeId, tuple[Entry, ...]], Targets
         ] = {}  # by the neighbour that sent it, and what was found
         self._remembered_at = 0  # how often the table had changed
+        self._remembered_sources = 0
 
     @property
     def neighbours(self) -> list[NodeId]:
@@ -169,15 +172,20 @@ class Router:
         """Return where an event goes that just these entries want: as before, if the table has not changed since."""
         remembered, changes = self._remembered, self.subscriptions.changes
         if changes != self._remembered_at:
-            remembered.clear()
+            self._forget()
             self._remembered_at = changes
         key = sender if sender in self.subscriptions.neighbours else "", found
         targets = remembered.get(key)
         if targets is None:
-            if len(remembered) >= REMEMBERED:
-                remembered.clear()
+            if len(remembered) >= REMEMBERED or self._remembered_sources >= REMEMBERED_SOURCES:
+                self._forget()
             targets = remembered[key] = self.wanting(found, sender)
+            self._remembered_sources += len(targets.subscriptions)
         return targets
+
+    def _forget(self) -> None:
+        self._remembered.clear()
+        self._remembered_sources = 0
 
     def targets(self, event: Event, sender: NodeId) -> Targets:
         """Where an event from `sender` goes."""
