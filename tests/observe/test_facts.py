@@ -83,7 +83,7 @@ def test_an_event_is_stored_forwarded_and_given() -> None:
     stored, forwarded, given, answer = publish(world, Publish((quote(5), quote(50, "r")), request=1))
     assert isinstance(stored, Stored) and (stored.client, stored.time) == ("p", 3_000_000)
     assert [(event.id, event.seq) for event in stored.events] == [("q", 1), ("r", 2)]
-    assert forwarded == Forwarded("u", stored.events[:1])
+    assert forwarded == Forwarded("u", Routed(world.broker.origin, stored.events[:1]))
     assert isinstance(given, Given) and given.client == "c" and given.deliveries[0].numbers == ((7, 1),)
     assert answer == Said("p", "Stored")
     assert kinds(facts(world, "c", Took((Position("s", 7, 1),)))) == ["ClientTook"]

@@ -8,6 +8,7 @@ from vestnik.recovery.readers import Start
 from vestnik.recovery.recovery import Recovery
 from vestnik.recovery.tail import Tail
 from vestnik.wire.origins import Origin, Slice, Span
+from vestnik.wire.packing import pack
 
 OWN, OTHER = Origin("a", 1), Origin("b", 1)
 KEY = "client", "s"
@@ -27,7 +28,8 @@ class World:
 
     def live(self, origin: Origin, offset: int, id: str, v: int) -> None:
         event = Event("q", {"v": v}, id=id, source="p").stamped(origin.broker, offset)
-        self.recovery.feeds.live(origin, [event], [[self.reader] if self.reader.filter.matches(event) else []])
+        wanting = [self.reader] if self.reader.filter.matches(event) else []
+        self.recovery.feeds.live(origin, [event], [pack(event)], [wanting])
 
     def read(self, origin: Origin, page: Slice, edge: int) -> None:
         """Answer what is read of a log."""

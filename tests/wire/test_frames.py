@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import DecodeError, msgpack
+from msgspec import DecodeError, Raw, msgpack
 from msgspec.structs import replace
 
 from strategies_events import events
@@ -326,12 +326,35 @@ def test_events_are_sent_in_pieces_and_none_is_lost(events: list[Event], size: i
         ),
     )
     for message in messages:
-        (field,) = {"events", "deliveries"} & set(message.__struct_fields__)
+        (field,) = {"events", "carried", "deliveries"} & set(message.__struct_fields__)
         with mock.patch.object(frames, "PIECE", size):
             back = read(frame(message))
         assert [one for piece in back for one in getattr(piece, field)] == list(getattr(message, field))
         assert all(replace(piece, **{field: ()}) == replace(message, **{field: ()}) for piece in back)
         assert events == [] or len(back) <= len(events)
+
+
+@given(run=st.lists(events(), max_size=5).map(tuple), size=st.integers(1, 300))
+def test_events_that_are_carried_packed_are_the_same_message(run: tuple[Event, ...], size: int) -> None:
+    raw = tuple([Raw(pack(event)) for event in run])
+    same = (
+        (Routed(X, run), Routed(X, raw)),
+        (
+            Notify((Delivery(run, ((1, 2),), True),), (("b", 7),)),
+            Notify((Delivery(raw, ((1, 2),), True),), (("b", 7),)),
+        ),
+    )
+    for plain, packed in same:
+        with mock.patch.object(frames, "PIECE", size):
+            assert frame(packed) == frame(plain)
+        assert packed == plain and hash(packed) == hash(plain)
+    delivery = Delivery(raw, ((1, 2),))
+    assert delivery.count == (len(run) or 1)
+    assert (
+        list(map(bytes, delivery.packed)) == list(map(bytes, Delivery(run, ((1, 2),)).packed)) == list(map(pack, run))
+    )
+    assert (delivery.events, delivery.event) == (run, run[0] if run else None)
+    assert list(Delivery(raw, ((1, 2),)).each()) == list(Delivery(run, ((1, 2),)).each())
 
 
 @given(run=st.lists(events(), min_size=1, max_size=5).map(tuple), size=st.integers(1, 300))

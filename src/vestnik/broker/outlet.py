@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Raw
+
 from vestnik.broker.announcements import OpenFetch
 from vestnik.broker.clients import Client
 from vestnik.broker.effects import Append, Effect, GapTold, Note, ReadLog, Send, Wake
@@ -20,6 +22,7 @@ from vestnik.routing.propagation import Source
 from vestnik.routing.router import REMEMBERED, REMEMBERED_SOURCES, Router, Targets
 from vestnik.wire.messages import Accepted, Announce, Delivery, Fetched, NodeId, Notify
 from vestnik.wire.origins import Origin, Routed
+from vestnik.wire.packing import pack
 from vestnik.wire.pages import pages
 
 
@@ -52,7 +55,7 @@ class Outlet:
         if [event for event in events if event.seq is None]:
             going = [(event, one) for event, one in zip(events, packed, strict=True) if event.seq is not None]
             events, packed = tuple([event for event, _ in going]), tuple([one for _, one in going])
-        effects, wanting = self._forward(self._own, events, what.client, now)
+        effects, wanting = self._forward(self._own, events, packed, what.client, now)
         effects += self.perform(self._recovery.routed(what.time, packed, events, wanting))
         if what.end > self._recovery.tail.routed:
             effects += self.perform(self._recovery.pass_over(what.end))
@@ -62,15 +65,16 @@ class Outlet:
         """Route live events of another log, if they came by its way."""
         if not self._recovery.is_next_hop(message.origin, sender):
             return []
-        effects, wanting = self._forward(message.origin, message.events, sender, now)
-        return effects + self.perform(self._recovery.heard(message.origin, message.events, wanting))
+        packed = list(map(pack, message.events))
+        effects, wanting = self._forward(message.origin, message.events, packed, sender, now)
+        return effects + self.perform(self._recovery.heard(message.origin, message.events, packed, wanting))
 
     def _forward(
-        self, origin: Origin, events: tuple[Event, ...], sender: NodeId, now: float
+        self, origin: Origin, events: tuple[Event, ...], packed: Sequence[bytes], sender: NodeId, now: float
     ) -> tuple[list[Effect], list[Collection[Reader]]]:
         """Send a batch to the neighbours that want some of it; return also who wants each event here."""
         effects: list[Effect] = []
-        onward: dict[NodeId, list[Event]] = {}
+        onward: dict[NodeId, list[int]] = {}  # the places of the events
         wanting: list[Collection[Reader]] = []
         alive: Sequence[Event] = events
         if [event for event in events if event.seldom is not None]:
@@ -78,18 +82,19 @@ class Outlet:
             alive = [event for event in events if not has_expired(event, now)]
         routed = iter(self._router.route(alive, sender))
         wanted, targets = next(routed, NOWHERE)
-        for event in events:
+        for place, event in enumerate(events):
             if event is not wanted:
                 wanting.append(())
                 continue
             assert targets is not None
             for neighbour in targets.neighbours:
-                onward.setdefault(neighbour, []).append(event)
+                onward.setdefault(neighbour, []).append(place)
             wanting.append(self._wanting(targets))
             wanted, targets = next(routed, NOWHERE)
-        for neighbour, going in onward.items():
-            whole = events if len(going) == len(events) else tuple(going)
-            effects.append(Send(neighbour, Routed(origin, whole)))
+        carried = tuple(map(Raw, packed)) if onward else ()
+        for neighbour, places in onward.items():
+            going = carried if len(places) == len(carried) else tuple([carried[place] for place in places])
+            effects.append(Send(neighbour, Routed(origin, going)))
         return effects, wanting
 
     def _wanting(self, targets: Targets) -> Collection[Reader]:

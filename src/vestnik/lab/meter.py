@@ -41,7 +41,7 @@ def size(message: Message) -> int:
 
 def _fields(message: Message) -> list[Any]:
     match message:
-        case Routed(origin, events):
+        case Routed(origin=origin, events=events):
             return [origin, [_event(event) for event in events]]
         case AdminS(add, remove) | AdminA(add, remove):
             return [_interests(add), _interests(remove)]

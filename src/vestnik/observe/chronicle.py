@@ -43,7 +43,7 @@ from vestnik.observe.facts import (
     Stored,
 )
 from vestnik.wire.messages import Gap, NodeId
-from vestnik.wire.packing import pack, unpack
+from vestnik.wire.packing import Carrying, pack, unpack
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -56,8 +56,6 @@ NUMBER: Final = 64
 
 Carrier: TypeAlias = Stored | NotStored | PublicationRefused | Passed | PageTaken
 """Facts of events that came."""
-Key: TypeAlias = int | str
-"""The seq of an event; the id of an event of a broker, which has none."""
 Numbers: TypeAlias = tuple[tuple[int, int], ...]
 """Numberings, and the number in each."""
 
@@ -69,20 +67,13 @@ class Came(NamedTuple):
     packed: Sequence[bytes]
 
 
-class Sent(NamedTuple):
-    """Live events went to a neighbour."""
-
-    to: NodeId
-    keys: Sequence[Key]
-
-
 class Turn(NamedTuple):
     """What happened at one time to this number of `events`, which take `size` bytes."""
 
     at: float
     came: Sequence[Came]
     given: Sequence[Given]
-    sent: Sequence[Sent]
+    forwarded: Sequence[Forwarded]
     dropped: Sequence[Note]
     events: int
     size: int
@@ -160,7 +151,7 @@ class Chronicle:
         """Remember what happened."""
         came: list[Came] = []
         given: list[Given] = []
-        sent: list[Sent] = []
+        forwarded: list[Forwarded] = []
         dropped: list[Note] = []
         count = size = 0
         for fact in facts:
@@ -171,7 +162,7 @@ class Chronicle:
             elif kind in CARRIERS:
                 came.append(_came_with(fact))  # type: ignore[arg-type]  # it is a Carrier
             elif kind is Forwarded:
-                sent.append(Sent(fact.to, [_key(event) for event in fact.events]))  # type: ignore[union-attr]
+                forwarded.append(fact)  # type: ignore[arg-type]  # it is Forwarded
             elif kind is Note:
                 dropped.append(fact)  # type: ignore[arg-type]
             elif kind in NOTICED:
@@ -184,7 +175,7 @@ class Chronicle:
                 count += len(run.carried)
                 size += len(b"".join(run.packed))
         if count:
-            self._keep(Turn(now, came, given, sent, dropped, count, size + EVENT * count))
+            self._keep(Turn(now, came, given, forwarded, dropped, count, size + EVENT * count))
 
     def _keep(self, turn: Turn) -> None:
         self._turns.append(turn)
@@ -272,10 +263,6 @@ def _numbers_in(fact: Given) -> int:
     return sum([len(one.numbers) for one in fact.deliveries])
 
 
-def _key(event: Event) -> Key:
-    return event.seq or event.id
-
-
 def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
     """Yield the events of an id that came, and then those that were read from memory."""
     here: set[Pair] = set()
@@ -289,6 +276,11 @@ def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
                 if (read.source, read.id) not in here:
                     here.add((read.source, read.id))
                     yield Sighting(turn.at, given.client, read, False, fate="replayed")
+
+
+def _places_of(event: Event, carrying: Carrying) -> list[int]:
+    """Return the places at which an event is carried."""
+    return [place for place, found in _named(carrying.packed, event.id) if found.source == event.source]
 
 
 def _named(packed: Sequence[bytes | Raw], id: str) -> Iterator[tuple[int, Event]]:
@@ -323,13 +315,11 @@ def _followed(seen: Sighting, turn: Turn) -> Sighting:
     if seen.fate in ("refused", "unknown"):
         return seen
     event = seen.event
-    key = _key(event)
     notified: list[tuple[NodeId, Numbers]] = []
-    onward = [to for to, keys in turn.sent if key in keys]
+    onward = [one.to for one in turn.forwarded if _places_of(event, one.routed)]
     for given in turn.given:
         for one in given.deliveries:
-            places = [place for place, found in _named(one.packed, event.id) if found.source == event.source]
-            notified += [(given.client, one.part(place, place + 1).numbers) for place in places]
+            notified += [(given.client, one.part(place, place + 1).numbers) for place in _places_of(event, one)]
     for note in turn.dropped:
         if (note.event.source, note.event.id) == (event.source, event.id):
             seen = seen._replace(fate="dropped", reason=note.reason)

@@ -45,7 +45,7 @@ TOTALS: Final[dict[type[Fact], Total]] = {
     Stored: Total("taken", _events),
     Passed: Total("passed", _events),
     PageTaken: Total("read", _events),
-    Forwarded: Total("forwarded", _events),
+    Forwarded: Total("forwarded", lambda fact: len(fact.routed.carried)),
     Given: Total("notified", _notifications),
     GapTold: Total("gaps", _one),
     Note: Total("expired", _one),

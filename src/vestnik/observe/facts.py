@@ -106,7 +106,7 @@ class Forwarded(Struct, frozen=True):
     """Live events went to a neighbour."""
 
     to: NodeId
-    events: tuple[Event, ...]
+    routed: Routed
 
 
 class Given(Struct, frozen=True):
@@ -183,7 +183,7 @@ def facts_of(message: Message, sender: NodeId, effects: Sequence[Effect]) -> lis
 def _sent(to: NodeId, message: Message) -> Fact:
     kind = type(message)
     if kind is Routed:
-        return Forwarded(to, message.events)  # type: ignore[attr-defined]  # it is a Routed
+        return Forwarded(to, message)  # type: ignore[arg-type]  # it is a Routed
     match message:
         case Answer(last, kept):
             return GivenAgain(to, last, kept)

@@ -84,8 +84,9 @@ class Recorder:
         match fact:
             case Stored() | NotStored() | PublicationRefused() | Note():
                 yield from event_records(fact, self._name, now)
-            case Forwarded(to, events):
-                yield Sent(now, self._name, to, "Routed", tuple([(event.source, event.id) for event in events]))
+            case Forwarded(to, routed):
+                keys = tuple([(event.source, event.id) for event in routed.events])
+                yield Sent(now, self._name, to, "Routed", keys)
             case Given(client, deliveries):
                 yield Sent(now, self._name, client, "Notify", _keys(deliveries))
                 yield from self._notified(client, deliveries, now)

@@ -29,13 +29,12 @@ class Feeds:
         self,
         origin: Origin,
         events: Sequence[Event],
+        packed: Sequence[bytes],
         wanting: Sequence[Collection[Reader]],
-        packed: Sequence[bytes] | None = None,
     ) -> None:
         """Give live events to the readers that want them, and whose feeds are LIVE and have not passed them.
 
         `wanting` has the readers of each event. Consecutive events that the same readers want have one object for them.
-        `packed` is each of them as the log has it, if that is known.
         """
         main, apart = self.roster.main.get(origin), self.roster.apart(origin)
         if main is None or not events:
@@ -47,7 +46,7 @@ class Feeds:
         for end in (*[place for place, one in enumerate(wanting) if one is not wanting[place - 1]], len(events)):
             if readers and end > start:
                 run = events[start:end]
-                flight = of_packed([pack(event) for event in run] if packed is None else packed[start:end], origin)
+                flight = of_packed(packed[start:end], origin)
                 self._give_run(main, run, flight, twins, readers)
             start, readers = end, wanting[end] if end < len(events) else ()
         if main.is_live:

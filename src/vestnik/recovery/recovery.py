@@ -152,7 +152,7 @@ class Recovery:
         They were accepted at a time, and have their offsets.
         """
         self.tail.extend([event.seq or 0 for event in events], time, packed, wanting)
-        self.feeds.live(self._own, events, wanting, packed)
+        self.feeds.live(self._own, events, packed, wanting)
         acts: list[Act] = [*self.offering.told()] if self.offering.withdrawn else []
         return acts + self.moved() if self._roster.due or self._replaying.due_picks else acts
 
@@ -162,9 +162,15 @@ class Recovery:
         self.feeds.frontier(self._own, self.tail.routed)
         return [*self.offering.told(), *self.moved()]
 
-    def heard(self, origin: Origin, events: Sequence[Event], wanting: Sequence[Collection[Reader]]) -> list[Act]:
+    def heard(
+        self,
+        origin: Origin,
+        events: Sequence[Event],
+        packed: Sequence[bytes],
+        wanting: Sequence[Collection[Reader]],
+    ) -> list[Act]:
         """Handle live events that came from the next hop of their origin, also those that nobody here wants."""
-        self.feeds.live(origin, events, wanting)
+        self.feeds.live(origin, events, packed, wanting)
         return self.moved()
 
     def frontiers(self, message: Frontiers, sender: NodeId) -> bool:

@@ -106,11 +106,11 @@ async def matched_ahead(
             packed = b""
             if not room.has_room(size):
                 packed = await heavy.begin(partial(pack_all, message.events), first=True)
-                message = structs.replace(message, events=())
+                message = _with_events(message, ())
             await room.enter(size)
             inside = size
             if packed:
-                message = structs.replace(message, events=await heavy.begin(partial(_unpacked, packed)))
+                message = _with_events(message, await heavy.begin(partial(_unpacked, packed)))
         await _match_all(foresight, message.events, match_one)
     except BaseException:
         _release(foresight, room, inside)
@@ -174,6 +174,10 @@ def _match(router: Router, sender: NodeId, right: Filter | None, event: Event) -
     router.conforms(sender)(event)
     if right is not None:
         right.matches(event)
+
+
+def _with_events(message: Publish | Routed, events: tuple[Event, ...]) -> Publish | Routed:
+    return Routed(message.origin, events) if isinstance(message, Routed) else structs.replace(message, events=events)
 
 
 def _unpacked(packed: bytes) -> tuple[Event, ...]:

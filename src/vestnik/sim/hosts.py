@@ -148,7 +148,7 @@ class World:
 
 def events_in(message: Message) -> list[Event]:
     match message:
-        case Routed(_, events) | Publish(events) | Announce(events):
+        case Routed(events=events) | Publish(events) | Announce(events):
             return list(events)
         case Notify(deliveries) | Answer(kept=deliveries):
             return [event for delivery in deliveries for event in delivery.events]

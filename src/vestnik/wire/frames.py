@@ -110,8 +110,8 @@ def frame(message: Message) -> bytes:
                 return b"".join(_notifications(deliveries, logs, max(1, count * PIECE // len(body))))
             case Announce(items) | Publish(items, refused=(), request=0) if len(items) > 1:
                 return _in_pieces(type(message), items, -(-len(body) // PIECE))
-            case Routed(origin, events) if len(events) > 1:
-                return _in_pieces(partial(Routed, origin), events, -(-len(body) // PIECE))
+            case Routed(origin=origin, carried=carried) if len(carried) > 1:
+                return _in_pieces(partial(Routed, origin), carried, -(-len(body) // PIECE))
             case AdminS(add, remove) | AdminA(add, remove) if len(body) > PART and max(len(add), len(remove)) > 1:
                 return _in_parts(type(message), add, remove)
     if len(body) > LARGEST:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
-from msgspec import Raw, Struct
-from msgspec.structs import force_setattr
+from msgspec import Struct
 
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
-from vestnik.wire.packing import Carried, pack, unpacked
+from vestnik.wire.packing import Carried, Carrying
 from vestnik.wire.replays import Replay
 
 NodeId: TypeAlias = str
@@ -357,35 +356,17 @@ class Gap(Struct, frozen=True, array_like=True, gc=False):
     rewinds: bool = False
 
 
-class Delivery(Struct, frozen=True, array_like=True, gc=False, eq=False):
+class Delivery(Struct, Carrying, frozen=True, array_like=True, gc=False, eq=False):
     """Consecutive notifications: events of one broker, or of none, in order; or one gap instead.
 
-    `carried` is the events. A broker that has them packed lets each be Raw: it is not packed again, and is unpacked
-    only if somebody looks at `events`. `numbers` has the numberings of the subscriptions that are given them, and the
-    number of the first in each. Numbers start at 1 and have no gaps.
+    `numbers` has the numberings of the subscriptions that are given them, and the number of the first in each. Numbers
+    start at 1 and have no gaps.
     """
-
-    __match_args__ = ("events", "numbers", "replayed", "gap")
 
     carried: tuple[Carried, ...]
     numbers: tuple[tuple[int, int], ...]
     replayed: bool = False
     gap: Gap | None = None
-
-    @property
-    def is_packed(self) -> bool:
-        return not self.carried or self.carried[0].__class__ is Raw
-
-    @property
-    def packed(self) -> Sequence[bytes | Raw]:
-        """The events, each packed."""
-        return cast(tuple[Raw, ...], self.carried) if self.is_packed else tuple(map(pack, self.events))
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        if self.is_packed:
-            force_setattr(self, "carried", unpacked(self.carried))
-        return cast(tuple[Event, ...], self.carried)
 
     @property
     def count(self) -> int:

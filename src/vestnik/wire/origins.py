@@ -14,6 +14,7 @@ from msgspec import Struct
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
 from vestnik.wire.messages import Message, NodeId
+from vestnik.wire.packing import Carried, Carrying
 from vestnik.wire.replays import Replay
 
 ENDLESS: Final = (1 << 63) - 1
@@ -183,11 +184,19 @@ class OriginOffers(Message, frozen=True, tag=28):
     offers: frozenset[Offer]
 
 
-class Routed(Message, frozen=True, tag=29):
+class Routed(Message, Carrying, frozen=True, eq=False, tag=29):
     """Live events of one origin, in the order of their offsets."""
 
     origin: Origin
-    events: tuple[Event, ...]
+    carried: tuple[Carried, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Routed):
+            return NotImplemented
+        return (self.origin, self.events) == (other.origin, other.events)
+
+    def __hash__(self) -> int:
+        return hash((self.origin, len(self.carried)))
 
 
 class Frontiers(Message, frozen=True, tag=30):

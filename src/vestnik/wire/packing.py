@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec.structs import force_setattr
 
 from vestnik.errors import InvalidEvent
 from vestnik.model.events import Event, Seldom, Text
@@ -67,6 +68,34 @@ def unpack(packed: bytes | Raw) -> Event:
 def unpacked(carried: Iterable[Carried]) -> tuple[Event, ...]:
     """Return events of which each may be packed."""
     return tuple([unpack(one) if isinstance(one, Raw) else one for one in carried])
+
+
+class Carrying:
+    """Mixes into a struct whose field `carried` is events, of which each may be packed.
+
+    A broker that has an event packed lets it be Raw: it is not packed again, and is unpacked only if somebody looks at
+    `events`.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        carried: tuple[Carried, ...]
+
+    @property
+    def is_packed(self) -> bool:
+        return not self.carried or self.carried[0].__class__ is Raw
+
+    @property
+    def packed(self) -> Sequence[bytes | Raw]:
+        """The events, each packed."""
+        return cast(tuple[Raw, ...], self.carried) if self.is_packed else tuple(map(pack, self.events))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        if self.is_packed:
+            force_setattr(self, "carried", unpacked(self.carried))  # type: ignore[arg-type]  # it is a struct
+        return cast(tuple[Event, ...], self.carried)
 
 
 def digest(event: Event) -> bytes:
