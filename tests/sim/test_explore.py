@@ -28,6 +28,11 @@ def test_nothing_is_wrong_in_any_order(settings: Settings) -> None:
     assert outcome.wrong == "" and outcome.is_complete and outcome.quiescent > 1
 
 
+def test_what_is_only_remembered_does_not_make_states_differ() -> None:
+    """A cache or a counter in the form of a node multiplies the states, and a search does not end."""
+    assert Search(World(world("publish cut", 2, 1))).run().states < 6_000
+
+
 @pytest.mark.parametrize(("plant", "settings"), MISTAKES.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_a_mistake_is_found(plant: Plant, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)

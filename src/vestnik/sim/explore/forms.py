@@ -15,29 +15,42 @@ from itertools import count
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from vestnik.broker.core import BrokerCore
+from vestnik.broker.outlet import Outlet
 from vestnik.matching import Matcher
 from vestnik.model.events import Event
 from vestnik.model.filters import Filter
+from vestnik.recovery.blocks import Block
 from vestnik.recovery.fingerprints import Table
 from vestnik.recovery.giving import Giving
 from vestnik.recovery.reads import Requests, Waiting
 from vestnik.recovery.repeats import Repeats, Until
+from vestnik.recovery.roster import Roster
 from vestnik.routing.cover_index import Catalogue, CoverIndex
+from vestnik.routing.propagation import Propagation
+from vestnik.routing.router import AdvertisingRouter, Router
 from vestnik.session.agenda import Agenda
 from vestnik.session.inbox import Inbox
 from vestnik.session.session import Session
 from vestnik.sim.explore.brokers import BrokerNode
 from vestnik.sim.explore.clients import ClientNode
 from vestnik.sim.explore.names import Name
+from vestnik.wire.packing import unpack
 
 Shape: TypeAlias = tuple[Hashable, ...]
 
 ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes, Filter, Event})
+ROUTED: Final = frozenset({"_remembered", "_remembered_at", "_remembered_sources"})
+"""What a router remembers of the answers that it gave: a cache."""
 LEFT_OUT: Final[dict[type, frozenset[str]]] = {
     BrokerCore: frozenset({"_handlers"}),  # never changed
+    Router: ROUTED,
+    AdvertisingRouter: ROUTED,
+    Outlet: frozenset({"_readers", "_readers_at", "_readers_count"}),  # a cache
+    Propagation: frozenset({"changes"}),  # only tells when caches are out of date
+    Roster: frozenset({"changes"}),
     Giving: frozenset({"now", "left"}),  # set again with each thing that is handled
     Repeats: frozenset({"_now", "_began"}),  # no run lasts until an event is too old to be remembered
     Requests: frozenset({"_last"}),  # counts names
@@ -163,6 +176,14 @@ class _Walk:
         """Visit what is remembered, wherever it lies in the table."""
         self.shape.append(tuple(sorted([one for one in found._slots if one])))
 
+    def block(self, found: Any) -> None:
+        for column in (found.offsets.tolist(), found.times.tolist(), found.packed, found.wanting):
+            self.items(column)
+
+    def packed(self, found: Any) -> None:
+        """Visit an event that is carried packed: whether anybody has looked at it does not matter."""
+        self.shape.append(unpack(found))
+
     def until(self, found: Any) -> None:
         """Visit how long something is remembered; no run lasts until that time."""
         self.shape.append(found.serial)
@@ -194,6 +215,8 @@ _VISITS: Final[dict[type, _Visit]] = {
     MethodType: _Walk.method,
     BuiltinFunctionType: _Walk.method,
     partial: _Walk.part,
+    Block: _Walk.block,
+    Raw: _Walk.packed,
     Table: _Walk.fingerprints,
     Until: _Walk.until,
     Matcher: _Walk.members,
