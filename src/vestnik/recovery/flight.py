@@ -16,8 +16,8 @@ from vestnik.wire.packing import Carried, unpacked
 class Flight(Struct, frozen=True, eq=False, gc=False):
     """Events of one log in order, with the bytes of each and of all; or one gap. Readers that are given it share it.
 
-    Events of brokers are of no log. All events are of one broker. Events of which the log has the
-    packed form are `carried` so: they may be in flight for long, and are not packed again.
+    Events of brokers are of no log. All events are of one broker. Live events are `carried` packed, and so are those
+    that were read of the log in memory: they may be in flight for long, and are not packed again.
     """
 
     carried: tuple[Carried, ...]
