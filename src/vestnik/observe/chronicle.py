@@ -68,7 +68,7 @@ class Came(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What happened at one time to this number of `events`, which take `size` bytes."""
+    """The facts of one time about this number of `events`, which take `size` bytes."""
 
     at: float
     came: Sequence[Came]

@@ -24,7 +24,7 @@ SHORT: Final = 0.001
 LOOK_EVERY: Final = 0.02
 """Seconds after which publishers that have to wait for slow readers are looked at again."""
 OUTCOMES: Final = frozenset({Appended, NotAppended})
-"""What the own log tells of events that were to be stored."""
+"""The outcomes of events that were to be stored."""
 PART: Final = 20_000
 """Steps that routing some events may cost before the clock is looked at; a few milliseconds, mostly."""
 

@@ -43,7 +43,7 @@ Shape: TypeAlias = tuple[Hashable, ...]
 
 ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes, Filter, Event})
 ROUTED: Final = frozenset({"_remembered", "_remembered_at", "_remembered_sources"})
-"""What a router remembers of the answers that it gave: a cache."""
+"""Fields of a router that remember its answers: a cache."""
 LEFT_OUT: Final[dict[type, frozenset[str]]] = {
     BrokerCore: frozenset({"_handlers"}),  # never changed
     Router: ROUTED,
