@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from vestnik import Event, Filter
@@ -71,6 +73,23 @@ def test_what_is_read_again_tells_when_it_was_accepted() -> None:
     assert (seen.at, seen.accepted, seen.fate, seen.notified) == (9.0, 2.0, "replayed", (("c", ((7, 1),)),))
     known.take([given], 10.0)
     assert [(s.at, s.sender, s.accepted) for s in known.sightings("e2")][1:] == [(10.0, "c", None)]
+
+
+def test_what_is_read_from_memory_after_an_empty_page_is_remembered() -> None:
+    known = Chronicle(now=0.0)
+    given = Given("c", (Delivery((event(2),), ((7, 1),)),))
+    known.take([PageTaken("b", (), ()), given], 9.0)
+    assert [(s.sender, s.fate, s.notified) for s in known.sightings("e2")] == [("c", "replayed", (("c", ((7, 1),)),))]
+
+
+def test_an_event_that_many_clients_are_given_is_kept_once() -> None:
+    known, large = Chronicle(now=0.0), event(2).replace(data={"x": "x" * 100_000})
+    given = [Given(f"c{number}", (Delivery((large,), ((number, 1),)),)) for number in range(100)]
+    tracemalloc.start()
+    known.take([PageTaken("b", (large,), (1,)), *given], 1.0)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 500_000 and len(known.sightings("e2")[0].notified) == 100
 
 
 def test_since_when_a_subscription_is_there_and_why_it_is_not() -> None:

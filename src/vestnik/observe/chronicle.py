@@ -153,14 +153,15 @@ class Chronicle:
         given: list[Given] = []
         forwarded: list[Forwarded] = []
         dropped: list[Note] = []
+        packed_once = PackedOnce()
         count = size = 0
         for fact in facts:
             kind = type(fact)
             if kind is Given:
-                given.append(_packed(fact))  # type: ignore[arg-type]  # it is Given
+                given.append(_packed(fact, packed_once))  # type: ignore[arg-type]  # it is Given
                 size += NUMBER * _numbers_in(fact)  # type: ignore[arg-type]
             elif kind in CARRIERS:
-                came.append(_came_with(fact))  # type: ignore[arg-type]  # it is a Carrier
+                came.append(_came_with(fact, packed_once))  # type: ignore[arg-type]  # it is a Carrier
             elif kind is Forwarded:
                 forwarded.append(fact)  # type: ignore[arg-type]  # it is Forwarded
             elif kind is Note:
@@ -170,7 +171,7 @@ class Chronicle:
         for one in came:
             count += len(one.packed)
             size += sum(map(len, one.packed))
-        for read in given if not came else ():
+        for read in given if not count else ():  # their events were read from memory
             for run in read.deliveries:
                 count += len(run.carried)
                 size += len(b"".join(run.packed))
@@ -246,17 +247,33 @@ NOTICED: Final = frozenset(
 )
 
 
-def _came_with(fact: Carrier) -> Came:
+class PackedOnce:
+    """The events of one turn that were not packed. Those that came, and went to many clients, are kept once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bytes] = {}  # by the event, which a fact of the turn has
+
+    def all(self, events: Sequence[Event]) -> list[bytes]:
+        """Return each event packed."""
+        known = self._known
+        return [known.get(id(event)) or known.setdefault(id(event), pack(event)) for event in events]
+
+
+def _came_with(fact: Carrier, packed_once: PackedOnce) -> Came:
     is_packed = isinstance(fact, Stored | NotStored) and fact.packed
-    packed = fact.packed if is_packed else [pack(event) for event in fact.events]  # type: ignore[union-attr]
+    packed = fact.packed if is_packed else packed_once.all(fact.events)  # type: ignore[union-attr]
     return Came(replace(fact, events=()), packed)
 
 
-def _packed(fact: Given) -> Given:
+def _packed(fact: Given, packed_once: PackedOnce) -> Given:
     """Return a fact whose events are packed, as live ones are."""
     if all(one.is_packed for one in fact.deliveries):
         return fact
-    return Given(fact.client, tuple([replace(one, carried=tuple(map(Raw, one.packed))) for one in fact.deliveries]))
+    deliveries = [
+        one if one.is_packed else replace(one, carried=tuple(map(Raw, packed_once.all(one.events))))
+        for one in fact.deliveries
+    ]
+    return Given(fact.client, tuple(deliveries))
 
 
 def _numbers_in(fact: Given) -> int:
