@@ -75,6 +75,16 @@ def test_the_last_event_stays_however_little_room_there_is() -> None:
     assert page is not None and (page.gap, [event.seq for event in page.events]) == (Span(1, 3), [3])
 
 
+def test_events_of_different_sizes_leave_as_much_as_there_is_room_for() -> None:
+    """Events are dropped by the block, and a block is a small part of the room, whichever event is its first."""
+    tail, room = Tail(1 << 20), 1 << 20
+    for first in range(1, 201, 20):
+        sizes = [10, *[15_000] * 19]
+        tail.extend(range(first, first + 20), first, [b"x" * size for size in sizes], [()] * 20)
+        kept = sum([len(one.packed) + OVERHEAD for one in tail.entries(Span(0, first + 20))])
+        assert kept <= room and (first < 100 or kept > 0.9 * room)
+
+
 def test_older_events_are_read_from_disk() -> None:
     tail = filled(Tail(room_for(10), is_whole=False), 50)
     assert tail.read(terms(tail.start - 1)) is None

@@ -18,7 +18,7 @@ from vestnik.wire.origins import ENDLESS, PackedSlice, ReadTerms, Slice, Span
 from vestnik.wire.packing import unpack
 
 BLOCK: Final = 64 * 1024
-"""Bytes of a block, or some more. Whole blocks are dropped."""
+"""Bytes of a block, or up to twice as many, or one event more. Whole blocks are dropped."""
 BLOCKS: Final = 64
 """The least number of blocks that fill a tail."""
 
@@ -89,17 +89,15 @@ class Tail(LogView):
         assert offsets[0] >= self.routed, f"offset {offsets[0]} was routed before"
         self._dropped_until = min(self._dropped_until, time)
         largest = min(BLOCK, self.room // BLOCKS)
-        start, typical = 0, OVERHEAD + len(packed[0])
-        while start < len(offsets):
+        many = max(1, largest // (OVERHEAD + max(map(len, packed))))  # that fit into a block, whichever they are
+        for start in range(0, len(offsets), many):
             if not self._blocks or self._blocks[-1].size >= largest:
                 self._blocks.append(Block())
                 self._firsts.append(offsets[start])
-            block = self._blocks[-1]
-            end = start + max(1, (largest - block.size) // typical)
+            block, end = self._blocks[-1], start + many
             self._size -= block.size
             block.extend(offsets[start:end], time, packed[start:end], wanting[start:end])
             self._size += block.size
-            start = end
         self.routed = offsets[-1] + 1
         self._drop()
 
