@@ -355,6 +355,9 @@ def test_events_that_are_carried_packed_are_the_same_message(run: tuple[Event, .
     )
     assert (delivery.events, delivery.event) == (run, run[0] if run else None)
     assert list(Delivery(raw, ((1, 2),)).each()) == list(Delivery(run, ((1, 2),)).each())
+    delivery = Delivery(raw, ((1, 2),))
+    shared = [one.event for one in delivery.each()]  # before anybody has looked at the events
+    assert all(one is event for one, event in zip(shared, delivery.events, strict=bool(run)))
 
 
 @given(run=st.lists(events(), min_size=1, max_size=5).map(tuple), size=st.integers(1, 300))

@@ -397,11 +397,11 @@ class Delivery(Struct, Carrying, frozen=True, array_like=True, gc=False, eq=Fals
         return Delivery(self.carried[start:end], numbers, self.replayed, self.gap)
 
     def each(self) -> Iterator[Delivery]:
-        """Yield the notifications one by one."""
+        """Yield the notifications one by one. Each has the same object of its event as this one."""
         if self.count == 1:
             yield self
         else:
-            yield from [self.part(place, place + 1) for place in range(self.count)]
+            yield from [self.part(place, place + 1) for place, _ in enumerate(self.events)]
 
 
 def split(deliveries: Sequence[Delivery], most: int) -> tuple[tuple[Delivery, ...], tuple[Delivery, ...]]:
