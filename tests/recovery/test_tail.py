@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +124,31 @@ def test_how_far_behind_a_reader_is() -> None:
 @given(st.integers(0, 60), st.integers(1, 70), st.none() | st.integers(0, 700), st.integers(1, 20))
 def test_what_is_read_in_memory_is_what_the_whole_log_has(count: int, start: int, since: int | None, room: int) -> None:
     whole, tail = filled(Tail(PLENTY), count), filled(Tail(room_for(room), is_whole=False), count)
+    asked = ReadTerms(start, (ALL,), 7, since)
+    page = tail.read(asked)
+    assert page is None or page == read_page(whole, asked, whole.routed)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 2)), max_size=12),
+    st.integers(1, 9),
+    st.integers(0, 130),
+    st.none() | st.integers(0, 25),
+    st.integers(1, 40),
+)
+def test_blocks_of_several_events_read_as_the_whole_log(
+    batches: list[tuple[int, int, int]], blocks: int, start: int, since: int | None, room: int
+) -> None:
+    """Batches have some events, after a hole of some offsets, at the time of the batch before or at a later one."""
+    whole, tail, time = Tail(PLENTY), Tail(room_for(room), is_whole=False), 0
+    with mock.patch("vestnik.recovery.tail.BLOCKS", blocks):
+        for count, hole, later in batches:
+            time += later
+            offsets = range(whole.routed + hole, whole.routed + hole + count)
+            packed = [pack(Event("t", {}, source="s", id=str(one)).stamped("b", one)) for one in offsets]
+            for one in (whole, tail):
+                one.extend(offsets, time, packed, [()] * count)
+    assert list(tail.entries(Span(0, PLENTY))) == list(whole.entries(Span(tail.start, PLENTY)))
     asked = ReadTerms(start, (ALL,), 7, since)
     page = tail.read(asked)
     assert page is None or page == read_page(whole, asked, whole.routed)
