@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from vestnik.recovery import pages
 from vestnik.recovery.pages import LogEntry, LogView, parts_of, read_page
 from vestnik.wire import pages as wire_pages
 from vestnik.wire.origins import ENDLESS, ReadTerms, Slice, Span
-from vestnik.wire.packing import pack
+from vestnik.wire.packing import pack, unpack
 
 ALL = Filter.all()
 EVEN = Filter.parse("even = true")
@@ -100,6 +101,13 @@ def test_a_page_passes_over_so_many_bytes_that_cannot_be_wanted(monkeypatch: pyt
     monkeypatch.setattr(pages, "PASSED", 10 * pages.LOOK)
     page = read_page(Log(range(1, 101)), terms, 101)
     assert not page.events and 6 < page.upto < 12, "the next page goes on there"
+
+
+def test_few_large_events_that_cannot_be_wanted_are_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, counting = Log(range(1, 101), size=10_000), mock.Mock(side_effect=unpack)
+    monkeypatch.setattr(pages, "unpack", counting)
+    assert offsets(read_page(log, ReadTerms(1, (Filter.parse("n = 90"),), 10), 101)) == [90]
+    assert counting.call_count < 10
 
 
 def test_what_retention_has_dropped_is_a_gap() -> None:

@@ -40,6 +40,7 @@ SMALL: Final = {
     "vestnik.recovery.reads.NEAR": 8,
     "vestnik.recovery.replays.MANY": 2,
     "vestnik.recovery.pages.SCANNED": 12,
+    "vestnik.recovery.pages.SIFTED": 4,
     "vestnik.recovery.pages.PASSED": 12 * LOOK,
 }
 """Limits that are so large that no world would reach them."""

@@ -49,5 +49,6 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PAGE", 2)
     monkeypatch.setattr(reads, "NEAR", 3)
     monkeypatch.setattr(pages, "SCANNED", 3)
+    monkeypatch.setattr(pages, "SIFTED", 2)
     monkeypatch.setattr(pages, "PASSED", 3 * pages.LOOK)
     monkeypatch.setattr(hosts, "TAIL", 1_000)

@@ -20,6 +20,8 @@ PAGE_SIZE: Final = 256 * 1024
 """Bytes of a page, or one event more."""
 SIFTED: Final = 256
 """Offsets of a span from which on a sieve is made: to make one takes as long as to unpack some hundred entries."""
+UNSIFTED: Final = 64 * 1024
+"""Bytes of fewer entries that are unpacked before a sieve is made."""
 FEW: Final = 16
 """Filters that are asked one after another. More are indexed."""
 SCANNED: Final = 20_000
@@ -159,9 +161,9 @@ def _place_of_picked(view: LogView, filters: tuple[Filter, ...], replay: Replay,
 
 def _sifted(view: LogView, span: Span, filters: tuple[Filter, ...]) -> Iterator[LogEntry]:
     """Yield the entries that the filters may match."""
-    sieve = _sieve(span, filters)
-    for entry in view.search(span, sieve):
-        if isinstance(entry, LogEntry) and (sieve is None or sieve.lets_through(entry.packed)):
+    sifting = _Sifting(span, filters)
+    for entry in view.search(span, sifting.sieve):
+        if isinstance(entry, LogEntry) and sifting.lets_through(entry.packed):
             yield entry
 
 
@@ -178,10 +180,10 @@ def _spans(view: LogView, replay: Replay, end: int) -> Iterator[Span]:
 
 def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], int, int]:
     """Return the events of a page with their offsets, the offset at which the next page starts, and their size."""
-    is_wanted, sieve = any_of(terms.filters), _sieve(span, terms.filters)
+    is_wanted, sifting = any_of(terms.filters), _Sifting(span, terms.filters)
     found: list[Placed] = []
     size = unpacked = passed = 0
-    for entry in view.search(span, sieve):
+    for entry in view.search(span, sifting.sieve):
         if isinstance(entry, PassedOver):
             passed += entry.size
             if passed >= PASSED:
@@ -189,7 +191,7 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
             continue
         if unpacked == SCANNED or len(found) == terms.limit or (found and size + len(entry.packed) > PAGE_SIZE):
             return found, entry.offset, size
-        if sieve is not None and not sieve.lets_through(entry.packed):
+        if not sifting.lets_through(entry.packed):
             passed += len(entry.packed) + LOOK
             if passed >= PASSED:
                 return found, entry.offset + 1, size
@@ -202,8 +204,25 @@ def _wanted(view: LogView, span: Span, terms: ReadTerms) -> tuple[list[Placed], 
     return found, span.end, size
 
 
-def _sieve(span: Span, filters: tuple[Filter, ...]) -> Sieve | None:
-    return sieve_of(filters) if span.end - span.first >= SIFTED else None
+class _Sifting:
+    """Finds the entries of a span that some filters may match. A `sieve` is made when it takes less time than it saves.
+
+    There may be none: some filters leave nothing to look for.
+    """
+
+    def __init__(self, span: Span, filters: tuple[Filter, ...]) -> None:
+        self._filters = filters
+        self._is_tried = span.end - span.first >= SIFTED
+        self._unsifted = 0  # bytes
+        self.sieve = sieve_of(filters) if self._is_tried else None
+
+    def lets_through(self, packed: bytes) -> bool:
+        """Return whether the filters may match an entry."""
+        if not self._is_tried:
+            self._unsifted += len(packed)
+            if self._unsifted > UNSIFTED:
+                self.sieve, self._is_tried = sieve_of(self._filters), True
+        return self.sieve is None or self.sieve.lets_through(packed)
 
 
 def any_of(filters: Sequence[Filter]) -> Callable[[Event], bool]:
