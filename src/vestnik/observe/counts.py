@@ -17,6 +17,7 @@ from vestnik.observe.facts import (
     RequestRefused,
     Stored,
 )
+from vestnik.wire.messages import count_of
 
 
 class Total(NamedTuple):
@@ -30,13 +31,6 @@ def _events(fact: Any) -> int:
     return len(fact.events)
 
 
-def _notifications(fact: Given) -> int:
-    count = 0
-    for delivery in fact.deliveries:
-        count += len(delivery.carried) or 1
-    return count
-
-
 def _one(fact: Any) -> int:
     return 1
 
@@ -46,7 +40,7 @@ TOTALS: Final[dict[type[Fact], Total]] = {
     Passed: Total("passed", _events),
     PageTaken: Total("read", _events),
     Forwarded: Total("forwarded", lambda fact: len(fact.routed.carried)),
-    Given: Total("notified", _notifications),
+    Given: Total("notified", lambda fact: count_of(fact.deliveries)),
     GapTold: Total("gaps", _one),
     Note: Total("expired", _one),
     NotStored: Total("not_stored", _events),

@@ -17,7 +17,7 @@ class Flight(Struct, frozen=True, eq=False, gc=False):
     """Events of one log in order, with the bytes of each and of all; or one gap. Readers that are given it share it.
 
     Events of brokers are of no log. All events are of one broker. Live events are `carried` packed, and so are those
-    that were read of the log in memory: they may be in flight for long, and are not packed again.
+    that were read from the log in memory: they may be in flight for long, and are not packed again.
     """
 
     carried: tuple[Carried, ...]

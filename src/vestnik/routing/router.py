@@ -53,9 +53,8 @@ class Router:
         self._advertised_until: dict[Source, float] = {}
         self._idle_until: dict[Source, float] = {}  # subscriptions that want nothing, and are in no table
         self._flooded: set[NodeId] = set()  # the neighbours to which every event goes
-        self._remembered: dict[
-            tuple[NodeId, tuple[Entry, ...]], Targets
-        ] = {}  # by the neighbour that sent it, and what was found
+        # Where events go, by the neighbour that sent them, or "" for clients, and the entries that were found.
+        self._remembered: dict[tuple[NodeId, tuple[Entry, ...]], Targets] = {}
         self._remembered_at = 0  # how often the table had changed
         self._remembered_sources = 0
 
