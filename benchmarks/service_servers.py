@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 PATIENCE = 10.0
 """Seconds in which a server takes connections."""
+LISTENING = re.compile(r"listening on \S*:(\d+)")
 PEERS = {"nats": "nats-server", "redis": "redis-server", "mosquitto": "mosquitto"}
 
 RUN = "from vestnik.cli import main; main()"
@@ -55,14 +57,12 @@ def installed() -> list[str]:
 @contextmanager
 def serving(system: str, data: Path | None = None, sync_takes: float | None = None) -> Iterator[Server]:
     """A server that takes connections, until the end of the block; `data` and a slow disk are for ours."""
-    with TemporaryDirectory() as folder:
-        port = _free_port()
-        process = subprocess.Popen(
-            _command(system, port, Path(folder), data, sync_takes), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+    with TemporaryDirectory() as folder, (Path(folder) / "log").open("w+") as log:
+        port = _free_port() if system in PEERS else 0
+        command = _command(system, port, Path(folder), data, sync_takes)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         try:
-            _until_open(system, process, port)
-            yield Server(process, port)
+            yield Server(process, _open_port(system, process, port, Path(log.name)))
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -103,13 +103,16 @@ def _free_port() -> int:
     return port
 
 
-def _until_open(system: str, process: subprocess.Popen[bytes], port: int) -> None:
+def _open_port(system: str, process: subprocess.Popen[bytes], port: int, log: Path) -> int:
+    """Wait until a server takes connections; return its port. Ours chooses one itself, and says it in its log."""
     limit = time.monotonic() + PATIENCE
     while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            if process.poll() is not None or time.monotonic() > limit:
-                raise RuntimeError(f"{system} did not start: {' '.join(map(str, process.args))}") from None  # type: ignore[arg-type]
-            time.sleep(0.02)
+        found = LISTENING.search(log.read_text())
+        port = int(found[1]) if found else port
+        with suppress(ConnectionRefusedError):
+            if port:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return port
+        if process.poll() is not None or time.monotonic() > limit:
+            raise RuntimeError(f"{system} did not start: {' '.join(map(str, process.args))}")  # type: ignore[arg-type]
+        time.sleep(0.02)

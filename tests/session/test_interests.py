@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from network.worlds import until
 from session.scripted import scripted
 from vestnik import Event
 from vestnik.wire.messages import Fetch, Fetched, Gap
@@ -17,7 +18,7 @@ def subscription(name: str, change: str = "made") -> Event:
 async def test_what_was_announced_meanwhile_is_newer_than_the_answer() -> None:
     async with scripted() as (bus, broker):
         starting = asyncio.ensure_future(bus.wanted("price > 0"))
-        await asyncio.sleep(0.01)
+        await until(lambda: bool(broker.of(Fetch)))
         broker.notify([subscription("x"), subscription("x", "ended"), subscription("y")])
         (asked,) = broker.of(Fetch)
         broker.say(Fetched(asked.request, (subscription("x"), subscription("z"))))
@@ -31,5 +32,4 @@ async def test_after_a_gap_the_answer_counts() -> None:
         wanted = await bus.wanted("price > 0")
         assert [interest.name for interest in wanted.interests] == ["x"]
         broker.notify([Gap("", 0, 0, "the broker was restarted")])
-        await asyncio.sleep(0.01)
-        assert [interest.name for interest in wanted.interests] == ["y"]
+        await until(lambda: [interest.name for interest in wanted.interests] == ["y"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from network.worlds import until
 from session.scripted import quote, scripted
 from session.test_session import WANTED, requested, results, said, silent
 from vestnik.client.sync import SyncBus
@@ -63,8 +64,7 @@ async def test_a_fetch_that_is_cut_begins_again() -> None:
     async with scripted() as (bus, broker):
         broker.pages = [page(1, more=True)]
         fetching = asyncio.ensure_future(bus.fetch("TRUE", limit=None))
-        await asyncio.sleep(0.01)
-        assert len(broker.of(FetchMore)) == 1
+        await until(lambda: len(broker.of(FetchMore)) == 1)
         broker.pages = [page(1, more=True), page(2)]
         broker.cut()
         assert [event.seq for event in await fetching] == [1, 2]
@@ -95,7 +95,7 @@ async def test_advertise_returns_when_it_has_settled() -> None:
         assert await bus.advertise("price > 1", name="a") == "a"
         broker.settles = False
         settling = asyncio.ensure_future(bus.advertise("price > 2", settled=True))
-        await asyncio.sleep(0.01)
+        await until(lambda: len(broker.of(Advertise)) == 2)
         plain, asked = broker.of(Advertise)
         assert (plain.settled, asked.settled) == (False, True) and not settling.done()
         broker.say(Accepted(asked.request, 60.0))
