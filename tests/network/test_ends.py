@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from vestnik.server.presence import Presence
 from vestnik.transport import heavy, tcp, tls
 from vestnik.transport.ends import CLOSED, UNHANDLED, End
 from vestnik.transport.tcp import listen
+from vestnik.transport.turns import Turns
 from vestnik.wire import frames
 from vestnik.wire.bounds import Bounds
 from vestnik.wire.frames import VERSION, frame
@@ -235,6 +237,42 @@ async def test_decoded_messages_do_not_pile_up_before_they_are_taken(monkeypatch
             writer.close()
     finally:
         await server.close()
+
+
+async def test_a_large_message_comes_in_turns_with_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = list[Callable[[], None]]()
+    monkeypatch.setattr(Turns, "wait", lambda turns, go_on: waiting.append(go_on))
+    receiver, packed = Acting(lambda end, message: None), frame(LARGE)
+    assert len(packed) > tcp.MUCH
+    async with heard(receiver) as writer:
+        await until(lambda: bool(receiver.messages))
+        writer.write(packed[:-1])
+        await until(lambda: bool(waiting))
+        assert receiver.end is not None and receiver.end.is_behind, "nothing is read from it meanwhile"
+        writer.write(packed[-1:] + frame(Ping()))
+        while len(receiver.messages) < 3:
+            await until(lambda: bool(waiting) or len(receiver.messages) == 3)
+            for go_on in [waiting.pop() for _ in tuple(waiting)]:
+                go_on()
+    assert receiver.messages[1:] == [LARGE, Ping()]
+
+
+async def test_each_has_a_turn_of_the_event_loop_also_if_one_before_it_failed() -> None:
+    turns, loop, errors, seen = Turns(), asyncio.get_running_loop(), _errors(), list[str]()
+
+    def take(name: str) -> None:
+        seen.append(name)
+        loop.call_soon(seen.append, f"after {name}")
+        if name == "b":
+            raise RuntimeError("once")
+
+    for name in "abc":
+        turns.wait(partial(take, name))
+    await until(lambda: "after c" in seen)
+    assert seen == ["a", "after a", "b", "after b", "c", "after c"]
+    assert [str(error) for error in errors] == ["once"]
+    turns.wait(partial(take, "d"))
+    await until(lambda: "after d" in seen)
 
 
 async def test_what_waits_to_be_decoded_is_dropped_when_the_connection_is_closed() -> None:

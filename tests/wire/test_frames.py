@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from bisect import bisect
 from contextlib import suppress
 from itertools import accumulate
@@ -166,6 +167,21 @@ def test_however_the_bytes_are_cut_each_message_is_read_as_soon_as_it_is_complet
         assert found == ALL[count : bisect(ends, end)]
         count, start = count + len(found), max(start, min(end, len(data)))
     assert count == len(ALL)
+
+
+@pytest.mark.parametrize("piece", [2, frames.SMALL, 100_000])
+def test_a_message_that_comes_in_pieces_takes_the_memory_of_its_bytes(piece: int) -> None:
+    message = Publish((Event("t", {"x": "x" * 1_000_000}, id="1"),))
+    packed, reader = frame(message), Reader()
+    tracemalloc.start()
+    try:
+        for start in range(0, len(packed) - piece, piece):
+            assert not list(reader.read(packed[start : start + piece]))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.5 * len(packed)
+    assert list(reader.read(packed[start + piece :])) == [message] and not reader.is_amid
 
 
 @given(event=events())

@@ -18,6 +18,7 @@ from vestnik.transport.ends import CLOSED, UNHANDLED, End, Receiver
 from vestnik.transport.foreign import FIRST, FOREIGN, answer, spoken
 from vestnik.transport.listening import HANDSHAKE_WITHIN, NO_TLS, Listener
 from vestnik.transport.tls import names
+from vestnik.transport.turns import Turns
 from vestnik.wire.bounds import LARGEST, Bounds
 from vestnik.wire.frames import Reader, TakesLong, frame
 from vestnik.wire.messages import Message
@@ -30,6 +31,8 @@ CLOSE_WITHIN = 10.0
 ANYTHING: Final = Bounds()
 TURN: Final = 0.01
 """Seconds for which the messages of one connection are handled before other connections have their turn."""
+MUCH: Final = 64 * 1024
+"""Bytes of a message that is not complete after which other connections have their turn."""
 
 
 class State(Enum):
@@ -61,11 +64,10 @@ NEXT: Final = {
 class TcpEnd(End, asyncio.Protocol):
     """Bytes that are no messages end the connection.
 
-    After a `turn` of so many seconds other connections have theirs; a message that takes long to decode is decoded on
-    another thread. A decoded message may take a hundred times the memory of its bytes: ends that share the lock `alone`
-    decode one at a time, so that such messages do not pile up before anybody takes them. Nothing is read from the
-    socket while the end is paused, queued or decoding. If the other side closes the connection meanwhile, what has come
-    is still handed over; if the connection is reset, it is dropped.
+    After a `turn` of so many seconds, or a large part of a message, other ends that share the `turns` have theirs; a
+    message that takes long to decode is decoded on another thread. Nothing is read from the socket while the end is
+    paused, queued or decoding. If the other side closes the connection meanwhile, what has come is still handed over;
+    if the connection is reset, it is dropped.
     """
 
     packs = True
@@ -77,13 +79,13 @@ class TcpEnd(End, asyncio.Protocol):
         *,
         stranger: bool = False,
         turn: float = inf,
-        alone: asyncio.Lock | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.peer = "nobody"
         self._receiver = receiver
         self._reader = Reader(bounds=bounds, stranger=stranger)
         self._turn_takes = turn
-        self._alone = alone or asyncio.Lock()
+        self._turns = turns or Turns()
         self._size: int | None = None
         self._first = b""  # what came first
         self._wrong = ""  # why what came is no message
@@ -163,7 +165,7 @@ class TcpEnd(End, asyncio.Protocol):
         self._is_ready, self._is_open = state is State.READY, state is not State.CLOSED
         match state:
             case State.QUEUED:
-                asyncio.get_running_loop().call_soon(self._go_on)
+                self._turns.wait(self._go_on)
             case State.CLOSED:
                 self._reader.forget()  # and not when the collector comes round to it
                 self._decoded = None
@@ -183,7 +185,7 @@ class TcpEnd(End, asyncio.Protocol):
         self._decoding.add_done_callback(partial(self._was_decoded, len(body)))
 
     async def _decoded_alone(self, body: bytes) -> Message | str:
-        async with self._alone:
+        async with self._turns.decoding:
             return await heavy.begin(partial(_understood, self._reader, body), first=True)
 
     def _was_decoded(self, size: int, found: asyncio.Future[Message | str]) -> None:
@@ -230,6 +232,9 @@ class TcpEnd(End, asyncio.Protocol):
         self._first = self._first or data[:FIRST]
         self._reader.add(data)
         self._hand_over()
+        if self._is_ready and self._turn_takes < inf and len(data) >= MUCH and self._reader.is_amid:
+            self._stop_reading()
+            self._become(State.QUEUED)
 
     def _hand_over(self) -> None:
         try:
@@ -353,10 +358,10 @@ async def listen(
 
     At most so many are `opening` at a time. OSError where that cannot be.
     """
-    bounds, alone = Bounds(largest), asyncio.Lock()
+    bounds, turns = Bounds(largest), Turns()
 
     def make() -> TcpEnd:
-        return TcpEnd(receiver, bounds, stranger=True, turn=TURN, alone=alone)
+        return TcpEnd(receiver, bounds, stranger=True, turn=TURN, turns=turns)
 
     return await Listener.bind(make, host, port, tls, opening)
 

@@ -54,6 +54,8 @@ EASY: Final = 2_000
 """Steps that the filters of a message may cost on the event loop: a few milliseconds."""
 QUICKLY: Final = 2 * PIECE
 """Bytes up to which a message is read on the event loop."""
+SMALL: Final = 16 * 1024
+"""Bytes below which pieces of a message that is not complete are put together."""
 REASONS: Final = 10
 """Number of entries of a Publish that are refused with the full reason."""
 LONGEST_REASON: Final = 200
@@ -163,8 +165,10 @@ class Reader:
     ) -> None:
         self._bounds = bounds or Bounds(largest, limits)
         self._is_stranger = stranger
-        self._rest: bytes | bytearray = b""
+        self._rest = b""
         self._start = 0  # of what was not read yet
+        self._pieces: list[bytes | bytearray] = []  # which have come after it, of a message that is not complete
+        self._missing = 0  # bytes of that message, if they are known
         self._easy: float | None = None  # steps that are left for the filters of a message
         self._decode = msgpack.Decoder(AnyMessage, dec_hook=self._read).decode
 
@@ -174,7 +178,13 @@ class Reader:
 
     def forget(self) -> None:
         """Let go of what has come of a message that will not be complete."""
-        self._rest, self._start = b"", 0
+        self._rest, self._start, self._missing = b"", 0, 0
+        self._pieces.clear()
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether the length of a message has come, and not all of the rest."""
+        return self._missing > 0
 
     def read(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete with `data`."""
@@ -183,15 +193,24 @@ class Reader:
             yield self.message(body)
 
     def add(self, data: bytes) -> None:
-        """Take what has arrived. It is copied only if a message before it is not complete."""
-        rest, start, self._start = self._rest, self._start, 0
-        if start == len(rest):
-            self._rest = data
-        elif isinstance(rest, bytearray):
-            del rest[:start]
-            rest += data
+        """Take what has arrived. It is copied only if a message before it is not complete, and then once."""
+        if len(data) < self._missing:
+            self._missing -= len(data)
+            self._keep(data)
+            return
+        if self._start < len(self._rest):
+            data = b"".join((memoryview(self._rest)[self._start :], *self._pieces, data))
+        self._rest, self._start, self._missing = data, 0, 0
+        self._pieces.clear()
+
+    def _keep(self, piece: bytes) -> None:
+        """Keep a piece of a message. Small ones are put together: each by itself takes more memory than its bytes."""
+        if len(piece) >= SMALL:
+            self._pieces.append(piece)
+        elif self._pieces and isinstance(self._pieces[-1], bytearray):
+            self._pieces[-1] += piece
         else:
-            self._rest = bytearray(rest[start:]) + data
+            self._pieces.append(bytearray(piece))
 
     def next_body(self) -> bytes | None:
         """Return the bytes of the next complete message, for `message`, or None."""
@@ -203,9 +222,10 @@ class Reader:
             raise InvalidFrame(f"a message of {length:,} bytes; at most {self._bounds.largest:,} are taken")
         end = start + length
         if len(rest) < end:
+            self._missing = self._missing or end - len(rest)
             return None
         self._start = end
-        return bytes(rest[start:end])
+        return rest[start:end]
 
     def message(self, body: bytes, *, quickly: bool = False) -> Message:
         """Decode a message; raise TakesLong if it should be done `quickly` and exceeds the budget.
