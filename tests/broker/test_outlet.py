@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.worlds import ACME, CHEAP, DEAR, OWN, World, accepted, ids, quote, sent_to
+from vestnik import Filter
 from vestnik.broker.core import OwnLog
 from vestnik.broker.effects import (
     Append,
@@ -48,6 +49,27 @@ def test_a_batch_is_one_message_for_each_receiver_with_what_it_wants() -> None:
     assert routed(effects, "u") == []
     assert ids(effects, "c") == ["1", "3"] and ids(effects, "d") == ["1", "2", "3"]
     assert len(sent_to(effects, "c")) == len(sent_to(effects, "d")) == 1
+
+
+def test_who_is_the_only_one_to_want_events_is_given_them_as_one_run_however_they_alternate() -> None:
+    world = World(neighbours=())
+    world.tell("c", Subscribe("s", CHEAP, afresh=7))
+    world.tell("d", Subscribe("s", DEAR, afresh=7))
+    effects = world.publish("p", quote(1, "1"), quote(95, "2"), quote(2, "3"), quote(96, "4"))
+    for client, expected in ("c", ["1", "3"]), ("d", ["2", "4"]):
+        (notify,) = sent_to(effects, client)
+        assert isinstance(notify, Notify) and len(notify.deliveries) == 1
+        assert ids(effects, client) == expected
+
+
+def test_events_that_are_wanted_by_one_and_by_several_come_in_their_order() -> None:
+    world = World(neighbours=())
+    world.tell("c", Subscribe("s", CHEAP, afresh=7))
+    world.tell("d", Subscribe("s", Filter.parse("price > 1"), afresh=7))
+    prices = (1, 95, 2, 96, 1, 3, 50, 1)
+    effects = world.publish("p", *[quote(price, str(at)) for at, price in enumerate(prices)])
+    assert ids(effects, "c") == [str(at) for at, price in enumerate(prices) if price < 10]
+    assert ids(effects, "d") == [str(at) for at, price in enumerate(prices) if price > 1]
 
 
 def test_events_are_routed_and_delivered_with_their_log() -> None:

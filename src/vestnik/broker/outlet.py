@@ -32,8 +32,6 @@ def has_expired(event: Event, now: float) -> bool:
 
 MANY: Final = 8
 """Readers from which on a hash table holds them, so that looking for one takes no longer for more of them."""
-NOWHERE: Final[tuple[None, None]] = None, None
-"""What follows the last event that goes anywhere."""
 
 
 class Outlet:
@@ -75,25 +73,21 @@ class Outlet:
         """Send a batch to the neighbours that want some of it; return also who wants each event here."""
         effects: list[Effect] = []
         onward: dict[NodeId, list[int]] = {}  # the places of the events
-        wanting: list[Collection[Reader]] = []
+        wanting: list[Collection[Reader]] = [()] * len(events)
         alive: Sequence[Event] = events
+        places: Sequence[int] = range(len(events))  # of those that are alive
         if [event for event in events if event.seldom is not None]:
             effects += [Note(event, sender, "expired") for event in events if has_expired(event, now)]
-            alive = [event for event in events if not has_expired(event, now)]
-        routed = iter(self._router.route(alive, sender))
-        wanted, targets = next(routed, NOWHERE)
-        for place, event in enumerate(events):
-            if event is not wanted:
-                wanting.append(())
-                continue
-            assert targets is not None
+            places = [place for place, event in enumerate(events) if not has_expired(event, now)]
+            alive = [events[place] for place in places]
+        for at, targets in self._router.route(alive, sender):
+            place = places[at]
             for neighbour in targets.neighbours:
                 onward.setdefault(neighbour, []).append(place)
-            wanting.append(self._wanting(targets))
-            wanted, targets = next(routed, NOWHERE)
+            wanting[place] = self._wanting(targets)
         carried = tuple(map(Raw, packed)) if onward else ()
-        for neighbour, places in onward.items():
-            going = carried if len(places) == len(carried) else tuple([carried[place] for place in places])
+        for neighbour, wanted in onward.items():
+            going = carried if len(wanted) == len(carried) else tuple([carried[place] for place in wanted])
             effects.append(Send(neighbour, Routed(origin, going)))
         return effects, wanting
 
@@ -123,10 +117,10 @@ class Outlet:
         """Route events of brokers, which are in no log: each to everybody who asks for it."""
         onward: dict[NodeId, list[Event]] = {}
         local: list[tuple[Source, Event]] = []
-        for event, targets in self._router.route(events, sender):
+        for place, targets in self._router.route(events, sender):
             for neighbour in targets.neighbours:
-                onward.setdefault(neighbour, []).append(event)
-            local += [(source, event) for source in targets.subscriptions]
+                onward.setdefault(neighbour, []).append(events[place])
+            local += [(source, events[place]) for source in targets.subscriptions]
         effects: list[Effect] = [Send(node, Announce(tuple(going))) for node, going in onward.items()]
         return effects + self.tell(local)
 

@@ -151,9 +151,9 @@ class Overlay:
         """Send a batch to the neighbours that want some of it, and one notification to each such client."""
         onward: dict[NodeId, list[Event]] = {}
         clients: set[NodeId] = set()
-        for event, targets in self.routers[broker].route(message.events, sender):
+        for place, targets in self.routers[broker].route(message.events, sender):
             for neighbour in targets.neighbours:
-                onward.setdefault(neighbour, []).append(event)
+                onward.setdefault(neighbour, []).append(message.events[place])
             clients.update([source.node for source in targets.subscriptions])
         for neighbour, events in onward.items():
             self.forwarded[broker, neighbour] += len(events)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
+from typing import NamedTuple
 
 from vestnik.model.events import Event
 from vestnik.recovery.feed import Feed
@@ -42,34 +43,34 @@ class Feeds:
         twins = dict[int, Twin]()
         if main.is_live or apart:
             twins = self.giving.repeats.add(origin, list(compress(events, wanting)))
-        start, readers = 0, wanting[0]
-        for end in (*[place for place, one in enumerate(wanting) if one is not wanting[place - 1]], len(events)):
-            if readers and end > start:
-                run = events[start:end]
-                flight = of_packed(packed[start:end], origin)
-                self._give_run(main, run, flight, twins, readers)
-            start, readers = end, wanting[end] if end < len(events) else ()
+        live = _Live(origin, events, packed, twins)
+        alone: dict[Reader, list[range]] = {}  # the places of events that one reader wants, which it is given at once
+        for run, readers in _runs(wanting):
+            if len(readers) == 1:
+                (reader,) = readers
+                alone.setdefault(reader, []).append(run)
+                continue
+            for reader in [one for one in readers if one in alone] if alone else ():
+                self._give_run(main, live, alone.pop(reader), (reader,))
+            self._give_run(main, live, [run], readers)
+        for reader, runs in alone.items():
+            self._give_run(main, live, runs, (reader,))
         if main.is_live:
-            main.advance(max(main.cursor, (events[-1].seq or 0) + 1))
+            main.advance(max(main.cursor, _offset(events[-1]) + 1))
 
-    def _give_run(
-        self,
-        main: Feed,
-        events: Sequence[Event],
-        flight: Flight,
-        twins: Mapping[int, Twin],
-        wanting: Collection[Reader],
-    ) -> None:
-        """Give live events, which are those of a flight, to readers that want all of them."""
+    def _give_run(self, main: Feed, live: _Live, runs: list[range], wanting: Collection[Reader]) -> None:
+        """Give live events to readers that want all of them."""
         apart = self.roster.apart(main.origin)
-        if main.is_live:
-            sharing = [reader for reader in wanting if reader.key not in apart] if apart else wanting
-            if sharing:
-                self._give_live(main, events, flight, twins, sharing)
-        for reader in wanting if apart else ():
-            feed = apart.get(reader.key)
-            if feed is not None and feed.is_live:
-                self._give_live(feed, events, flight, twins, [reader])
+        sharing = [reader for reader in wanting if reader.key not in apart] if apart else wanting
+        parted = [(reader, feed) for reader in wanting if (feed := apart.get(reader.key)) is not None] if apart else ()
+        if not parted and not main.is_live:
+            return
+        events, flight = live.part(runs)
+        if sharing and main.is_live:
+            self._give_live(main, events, flight, live.twins, sharing)
+        for reader, feed in parted:
+            if feed.is_live:
+                self._give_live(feed, events, flight, live.twins, [reader])
 
     def _give_live(
         self,
@@ -103,6 +104,32 @@ class Feeds:
     def cursors(self, key: ReaderKey) -> dict[Origin, int]:
         """Return how far a reader has come: a client that hands this over elsewhere misses and repeats nothing."""
         return {} if self.replaying.picks(key) else self.roster.cursors(key)
+
+
+class _Live(NamedTuple):
+    """The live events of a log that came together, each also packed, and the twins of some by their offsets."""
+
+    origin: Origin
+    events: Sequence[Event]
+    packed: Sequence[bytes]
+    twins: Mapping[int, Twin]
+
+    def part(self, runs: Sequence[range]) -> tuple[Sequence[Event], Flight]:
+        """Return the events at some places, and a flight of them."""
+        if len(runs) == 1:
+            (run,) = runs
+            return self.events[run.start : run.stop], of_packed(self.packed[run.start : run.stop], self.origin)
+        places = list(chain.from_iterable(runs))
+        return [self.events[one] for one in places], of_packed([self.packed[one] for one in places], self.origin)
+
+
+def _runs(wanting: Sequence[Collection[Reader]]) -> Iterator[tuple[range, Collection[Reader]]]:
+    """Yield the places of consecutive events that the same readers want, if there are any."""
+    start, readers = 0, wanting[0]
+    for end in (*[place for place, one in enumerate(wanting) if one is not wanting[place - 1]], len(wanting)):
+        if readers and end > start:
+            yield range(start, end), readers
+        start, readers = end, wanting[end] if end < len(wanting) else ()
 
 
 def _offset(event: Event) -> int:

@@ -151,20 +151,20 @@ class Router:
         for neighbour, update in self.subscriptions.flush(now):
             yield neighbour, AdminS(*update)
 
-    def route(self, events: Sequence[Event], sender: NodeId) -> list[tuple[Event, Targets]]:
-        """Events from `sender`, a neighbour or a local client, that go anywhere, and where each goes.
+    def route(self, events: Sequence[Event], sender: NodeId) -> list[tuple[int, Targets]]:
+        """Return the places of the events from `sender` that go anywhere, and where each goes.
 
         Events that the same entries want have one object as their targets, most times also in later calls.
         """
-        routed: list[tuple[Event, Targets]] = []
+        routed: list[tuple[int, Targets]] = []
         known: dict[int, Targets] = {}  # by what was found
         each = self.subscriptions.matching(events)
-        for event, found in zip(events, each, strict=True):
+        for place, found in enumerate(each):
             if found or self._flooded:
                 targets = known.get(id(found))
                 if targets is None:
                     targets = known[id(found)] = self._recall(found, sender)
-                routed.append((event, targets))
+                routed.append((place, targets))
         return routed
 
     def _recall(self, found: tuple[Entry, ...], sender: NodeId) -> Targets:
