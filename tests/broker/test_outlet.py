@@ -72,6 +72,13 @@ def test_events_that_are_wanted_by_one_and_by_several_come_in_their_order() -> N
     assert ids(effects, "d") == [str(at) for at, price in enumerate(prices) if price > 1]
 
 
+def test_what_several_subscriptions_of_a_client_want_comes_in_the_order_of_the_log() -> None:
+    world = World(neighbours=())
+    world.tell("c", Subscribe("cheap", CHEAP, afresh=7))
+    world.tell("c", Subscribe("dear", DEAR, afresh=8))
+    assert ids(world.publish("p", quote(1, "1"), quote(95, "2"), quote(2, "3"))) == ["1", "2", "3"]
+
+
 def test_events_are_routed_and_delivered_with_their_log() -> None:
     world = World()
     world.meet(log=5)

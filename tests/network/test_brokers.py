@@ -23,6 +23,7 @@ from vestnik.wire.messages import (
     Pong,
     Position,
     Publish,
+    Stored,
     Subscribe,
     Took,
     Welcome,
@@ -217,6 +218,22 @@ async def test_who_does_not_answer_is_sent_away() -> None:
         assert isinstance(said[-1], Goodbye) and said[-1].code == "silence" and Ping() in said
         await asyncio.sleep(0.5)
         assert [guest.name for guest in b.host.guests] == ["there"]
+
+
+async def test_a_message_may_take_longer_than_the_heartbeats_to_arrive() -> None:
+    large = frame(Publish((quote(1).replace(data={"x": "x" * 10_000}),), request=1))
+    async with broker(heartbeat=0.1) as b:
+        reader, writer = await asyncio.open_connection(*read_address(b.address))
+        writer.write(frame(Hello(VERSION, "slow")))
+        for start in range(0, len(large), 1_000):
+            writer.write(large[start : start + 1_000])
+            await asyncio.sleep(0.05)
+        said, received = list[Message](), Reader(None)
+        while not any(isinstance(one, Stored | Goodbye) for one in said):
+            async with asyncio.timeout(20):
+                said += received.read(await reader.read(65_536))
+        assert Stored(1) in said, said
+        writer.close()
 
 
 async def test_half_a_message_and_then_nothing_is_no_harm() -> None:

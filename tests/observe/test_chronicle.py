@@ -5,13 +5,16 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from msgspec import Raw
 
 from vestnik import Event, Filter
 from vestnik.broker.effects import Gone, SubscriptionChanged, SubscriptionEnded, SubscriptionMade
 from vestnik.observe import chronicle
 from vestnik.observe.chronicle import Chronicle
-from vestnik.observe.facts import Given, NotStored, PageTaken, Passed, PublicationRefused, Stored
+from vestnik.observe.facts import Forwarded, Given, NotStored, PageTaken, Passed, PublicationRefused, Stored
 from vestnik.wire.messages import Delivery, Refusal
+from vestnik.wire.origins import Origin, Routed
+from vestnik.wire.packing import pack
 
 WANTED = Filter.parse("x > 1")
 
@@ -90,6 +93,30 @@ def test_an_event_that_many_clients_are_given_is_kept_once() -> None:
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 500_000 and len(known.sightings("e2")[0].notified) == 100
+
+
+def test_what_is_kept_stays_packed_whoever_looks_at_what_was_sent() -> None:
+    known, one = Chronicle(now=0.0), event(2).replace(data={"x": [[] for _ in range(10_000)]})
+    carried = (Raw(pack(one)),)
+    sent = Delivery(carried, ((7, 1),)), Routed(Origin("b", 1), carried)
+    known.take([Passed("b2", (one,)), Given("c", (sent[0],)), Forwarded("b3", sent[1])], 1.0)
+    tracemalloc.start()
+    assert sent[0].events == sent[1].events == (one,)
+    sent = ()  # type: ignore[assignment]
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 50_000
+    (seen,) = known.sightings("e2")
+    assert (seen.onward, seen.notified) == (("b3",), (("c", ((7, 1),)),))
+
+
+def test_what_is_read_in_the_turn_of_another_event_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chronicle, "BYTES", 1_000_000)
+    known = Chronicle(now=0.0)
+    for number in range(10):
+        read = tuple(event(n).replace(data={"x": "x" * 3_000}) for n in range(100 * number, 100 * number + 100))
+        known.take([Passed("b2", (event(5_000),)), Given("c", (Delivery(read, ((7, 1),)),))], float(number))
+    assert 5.0 < known.since < 8.0
 
 
 def test_since_when_a_subscription_is_there_and_why_it_is_not() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vestnik import Event, Filter, Replay
-from vestnik.recovery.blocks import OVERHEAD
+from vestnik.recovery.blocks import OVERHEAD, READER
 from vestnik.recovery.pages import LogEntry, read_page
+from vestnik.recovery.reader import Reader
 from vestnik.recovery.tail import Tail
 from vestnik.wire.origins import ReadTerms, Span
 from vestnik.wire.packing import pack
@@ -85,6 +86,23 @@ def test_events_of_different_sizes_leave_as_much_as_there_is_room_for() -> None:
         tail.extend(range(first, first + 20), first, [b"x" * size for size in sizes], [()] * 20)
         kept = sum([len(one.packed) + OVERHEAD for one in tail.entries(Span(0, first + 20))])
         assert kept <= room and (first < 100 or kept > 0.9 * room)
+
+
+def test_the_readers_that_wanted_events_take_room_and_those_that_are_the_same_take_it_once() -> None:
+    room = 1 << 20
+    many = [Reader(("c", str(name)), ALL, 1, 1) for name in range(1_000)]
+    alike, apart = Tail(room), Tail(room)
+    same = dict.fromkeys(many)
+    for offset in range(1, 201):
+        alike.extend([offset], offset, [b"x" * 100], [same])
+        apart.extend([offset], offset, [b"x" * 100], [dict.fromkeys(many)])
+    assert alike.start == 1
+    assert 200 - room // (1_000 * READER) < apart.start + 2 * apart.start // 100 <= 200
+    kept = {id(one) for block in apart._blocks for one in block.wanting}
+    assert len(kept) * 1_000 * READER <= room
+    for offset in range(201, 20_000):
+        apart.extend([offset], offset, [b"x" * 100], [()])
+    assert apart.far_before(0.9) > 0 and apart._wanting.size == 0, "what was dropped takes no room"
 
 
 def test_older_events_are_read_from_disk() -> None:

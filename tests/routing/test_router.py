@@ -236,7 +236,7 @@ def test_an_event_of_a_neighbour_does_not_go_back_where_that_of_a_client_goes() 
 
 
 def test_answers_with_many_subscriptions_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router_module, "REMEMBERED_SOURCES", 15)
+    monkeypatch.setattr(router_module, "REMEMBERED_SOURCES", 30)
     router = Router(make_strategy("simple"))
     for n in range(3):
         for name in range(10):

@@ -9,7 +9,7 @@ of everything else.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from msgspec import Raw
@@ -42,8 +42,9 @@ from vestnik.observe.facts import (
     PublicationRefused,
     Stored,
 )
-from vestnik.wire.messages import Gap, NodeId
-from vestnik.wire.packing import Carrying, pack, unpack
+from vestnik.wire.messages import Delivery, Gap, NodeId
+from vestnik.wire.origins import Routed
+from vestnik.wire.packing import Carried, Carrying, pack, unpack
 
 EVENTS: Final = 5_000
 OTHERS: Final = 1_000
@@ -154,7 +155,7 @@ class Chronicle:
         forwarded: list[Forwarded] = []
         dropped: list[Note] = []
         packed_once = PackedOnce()
-        count = size = 0
+        size = 0
         for fact in facts:
             kind = type(fact)
             if kind is Given:
@@ -163,19 +164,16 @@ class Chronicle:
             elif kind in CARRIERS:
                 came.append(_came_with(fact, packed_once))  # type: ignore[arg-type]  # it is a Carrier
             elif kind is Forwarded:
-                forwarded.append(fact)  # type: ignore[arg-type]  # it is Forwarded
+                forwarded.append(_packed_on(fact, packed_once))  # type: ignore[arg-type]  # it is Forwarded
             elif kind is Note:
                 dropped.append(fact)  # type: ignore[arg-type]
             elif kind in NOTICED:
                 self._notice(fact, now)
-        for one in came:
-            count += len(one.packed)
-            size += sum(map(len, one.packed))
-        for read in given if not count else ():  # their events were read from memory
-            for run in read.deliveries:
-                count += len(run.carried)
-                size += len(b"".join(run.packed))
+        came_with = [one.packed for one in came]
+        given_with = {id(run.carried): run.packed for one in given for run in one.deliveries}.values()
+        count = max(_count(came_with), _count(given_with))  # what is given has come, or was read from memory
         if count:
+            size += max(_size(came_with), _size(given_with))
             self._keep(Turn(now, came, given, forwarded, dropped, count, size + EVENT * count))
 
     def _keep(self, turn: Turn) -> None:
@@ -223,10 +221,11 @@ class Chronicle:
     def sightings(self, id: str, source: str | None = None) -> list[Sighting]:
         """Return what became of the events with this id, in order."""
         found: list[Sighting] = []
+        named = Named(id)
         for turn in self._turns:
-            for seen in _seen(turn, id):
+            for seen in _seen(turn, named):
                 if source is None or seen.event.source == source:
-                    found.append(_followed(seen, turn))
+                    found.append(_followed(seen, turn, named))
         return found
 
 
@@ -258,6 +257,10 @@ class PackedOnce:
         known = self._known
         return [known.get(id(event)) or known.setdefault(id(event), pack(event)) for event in events]
 
+    def carried(self, by: Carrying) -> tuple[Carried, ...]:
+        """Return what something carries, packed."""
+        return by.carried if by.is_packed else tuple(map(Raw, self.all(by.events)))
+
 
 def _came_with(fact: Carrier, packed_once: PackedOnce) -> Came:
     is_packed = isinstance(fact, Stored | NotStored) and fact.packed
@@ -266,48 +269,63 @@ def _came_with(fact: Carrier, packed_once: PackedOnce) -> Came:
 
 
 def _packed(fact: Given, packed_once: PackedOnce) -> Given:
-    """Return a fact whose events are packed, as live ones are."""
-    if all(one.is_packed for one in fact.deliveries):
-        return fact
-    deliveries = [
-        one if one.is_packed else replace(one, carried=tuple(map(Raw, packed_once.all(one.events))))
-        for one in fact.deliveries
-    ]
+    """Return a fact whose events are packed, as live ones are, and stay so: who is given them may unpack them."""
+    deliveries = [Delivery(packed_once.carried(one), one.numbers, one.replayed, one.gap) for one in fact.deliveries]
     return Given(fact.client, tuple(deliveries))
+
+
+def _packed_on(fact: Forwarded, packed_once: PackedOnce) -> Forwarded:
+    """Return a fact whose events are packed, and stay so."""
+    return Forwarded(fact.to, Routed(fact.routed.origin, packed_once.carried(fact.routed)))
+
+
+def _count(runs: Iterable[Sequence[bytes | Raw]]) -> int:
+    return sum(map(len, runs))
+
+
+def _size(runs: Iterable[Sequence[bytes | Raw]]) -> int:
+    """Return the bytes of packed events."""
+    return sum([len(one) for run in runs for one in run])
 
 
 def _numbers_in(fact: Given) -> int:
     return sum([len(one.numbers) for one in fact.deliveries])
 
 
-def _seen(turn: Turn, id: str) -> Iterator[Sighting]:
+class Named:
+    """Finds events by their id. What is carried to many is looked through once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._key = name.encode(errors="surrogatepass")
+        self._found: dict[int, list[tuple[int, Event]]] = {}  # by the packed events, which a turn has
+
+    def among(self, packed: Sequence[bytes | Raw]) -> list[tuple[int, Event]]:
+        """Return the events that have the id, each with its place."""
+        found = self._found.get(id(packed))
+        if found is None:
+            has_key = [(place, unpack(one)) for place, one in enumerate(packed) if self._key in bytes(one)]
+            found = self._found[id(packed)] = [(place, event) for place, event in has_key if event.id == self._name]
+        return found
+
+    def places(self, event: Event, carrying: Carrying) -> list[int]:
+        """Return the places at which an event is carried."""
+        return [place for place, found in self.among(carrying.packed) if found.source == event.source]
+
+
+def _seen(turn: Turn, named: Named) -> Iterator[Sighting]:
     """Yield the events of an id that came, and then those that were read from memory."""
     here: set[Pair] = set()
     for fact, carried in turn.came:
-        for place, event in _named(carried, id):
+        for place, event in named.among(carried):
             here.add((event.source, event.id))
             yield _came(turn.at, fact, place, event)
     for given in turn.given:
         for one in given.deliveries:
-            for _, read in _named(one.packed, id):
+            for _, read in named.among(one.packed):
                 if (read.source, read.id) not in here:
                     here.add((read.source, read.id))
                     yield Sighting(turn.at, given.client, read, False, fate="replayed")
-
-
-def _places_of(event: Event, carrying: Carrying) -> list[int]:
-    """Return the places at which an event is carried."""
-    return [place for place, found in _named(carrying.packed, event.id) if found.source == event.source]
-
-
-def _named(packed: Sequence[bytes | Raw], id: str) -> Iterator[tuple[int, Event]]:
-    """Yield the events that have an id, each with its place."""
-    key = id.encode(errors="surrogatepass")
-    for place, one in enumerate(packed):
-        if key in bytes(one):
-            event = unpack(one)
-            if event.id == id:
-                yield place, event
 
 
 def _came(at: float, fact: Carrier, place: int, event: Event) -> Sighting:
@@ -327,16 +345,16 @@ def _came(at: float, fact: Carrier, place: int, event: Event) -> Sighting:
             return Sighting(at, sender, event, False)
 
 
-def _followed(seen: Sighting, turn: Turn) -> Sighting:
+def _followed(seen: Sighting, turn: Turn, named: Named) -> Sighting:
     """Return a sighting with what was done about the event."""
     if seen.fate in ("refused", "unknown"):
         return seen
     event = seen.event
     notified: list[tuple[NodeId, Numbers]] = []
-    onward = [one.to for one in turn.forwarded if _places_of(event, one.routed)]
+    onward = [one.to for one in turn.forwarded if named.places(event, one.routed)]
     for given in turn.given:
         for one in given.deliveries:
-            notified += [(given.client, one.part(place, place + 1).numbers) for place in _places_of(event, one)]
+            notified += [(given.client, one.part(place, place + 1).numbers) for place in named.places(event, one)]
     for note in turn.dropped:
         if (note.event.source, note.event.id) == (event.source, event.id):
             seen = seen._replace(fate="dropped", reason=note.reason)

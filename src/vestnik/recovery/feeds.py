@@ -13,6 +13,7 @@ from vestnik.recovery.flight import Flight, of_packed
 from vestnik.recovery.reader import Reader, ReaderKey
 from vestnik.recovery.repeats import Twin
 from vestnik.recovery.replaying import Replaying
+from vestnik.wire.messages import NodeId
 from vestnik.wire.origins import Origin
 from vestnik.wire.packing import pack
 
@@ -44,16 +45,19 @@ class Feeds:
         if main.is_live or apart:
             twins = self.giving.repeats.add(origin, list(compress(events, wanting)))
         live = _Live(origin, events, packed, twins)
-        alone: dict[Reader, list[range]] = {}  # the places of events that one reader wants, which it is given at once
+        # By client, which is given all in order: a reader that was the only one to want some events, and their places.
+        alone: dict[NodeId, tuple[Reader, list[range]]] = {}
         for run, readers in _runs(wanting):
-            if len(readers) == 1:
-                (reader,) = readers
-                alone.setdefault(reader, []).append(run)
-                continue
-            for reader in [one for one in readers if one in alone] if alone else ():
-                self._give_run(main, live, alone.pop(reader), (reader,))
-            self._give_run(main, live, [run], readers)
-        for reader, runs in alone.items():
+            only = next(iter(readers)) if len(readers) == 1 else None
+            for client in [reader.key[0] for reader in readers] if alone else ():
+                if client in alone and alone[client][0] is not only:
+                    reader, runs = alone.pop(client)
+                    self._give_run(main, live, runs, (reader,))
+            if only is None:
+                self._give_run(main, live, [run], readers)
+            else:
+                alone.setdefault(only.key[0], (only, []))[1].append(run)
+        for reader, runs in alone.values():
             self._give_run(main, live, runs, (reader,))
         if main.is_live:
             main.advance(max(main.cursor, _offset(events[-1]) + 1))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from vestnik.model.times import MICROS
-from vestnik.recovery.blocks import OVERHEAD, Block
+from vestnik.recovery.blocks import OVERHEAD, Block, Wanting
 from vestnik.recovery.pages import PAGE_SIZE, LogEntry, LogView, read_page
 from vestnik.recovery.reader import Reader
 from vestnik.wire.origins import ENDLESS, PackedSlice, ReadTerms, Slice, Span
@@ -50,7 +50,8 @@ class Tail(LogView):
         self._start = start
         self._blocks: list[Block] = []
         self._firsts: list[int] = []  # the first offset of each block
-        self._size = 0
+        self._wanting = Wanting()
+        self._packed_size = 0
         # The latest time of what is not here. A damaged log has lost its end, so nobody knows before the next event.
         self._dropped_until = -1 if is_whole else ENDLESS
 
@@ -66,6 +67,11 @@ class Tail(LogView):
     def latest(self) -> int:
         """The time of the last event that was accepted."""
         return self._latest
+
+    @property
+    def _size(self) -> int:
+        """The bytes of memory that it takes."""
+        return self._packed_size + self._wanting.size
 
     @property
     def holes(self) -> tuple[Span, ...]:
@@ -92,12 +98,12 @@ class Tail(LogView):
         many = max(1, largest // (OVERHEAD + max(map(len, packed))))  # that fit into a block, whichever they are
         for start in range(0, len(offsets), many):
             if not self._blocks or self._blocks[-1].size >= largest:
-                self._blocks.append(Block())
+                self._blocks.append(Block(self._wanting))
                 self._firsts.append(offsets[start])
             block, end = self._blocks[-1], start + many
-            self._size -= block.size
+            self._packed_size -= block.size
             block.extend(offsets[start:end], time, packed[start:end], wanting[start:end])
-            self._size += block.size
+            self._packed_size += block.size
         self.routed = offsets[-1] + 1
         self._drop()
 
@@ -110,7 +116,8 @@ class Tail(LogView):
         count = 0
         while self._size > self.room and count < len(self._blocks) - 1:
             oldest = self._blocks[count]
-            self._size -= oldest.size
+            oldest.drop()
+            self._packed_size -= oldest.size
             self._start, self._dropped_until = oldest.offsets[-1] + 1, oldest.times[-1]
             count += 1
         if count:

@@ -179,7 +179,7 @@ class Router:
             if len(remembered) >= REMEMBERED or self._remembered_sources >= REMEMBERED_SOURCES:
                 self._forget()
             targets = remembered[key] = self.wanting(found, sender)
-            self._remembered_sources += len(targets.subscriptions)
+            self._remembered_sources += len(found) + len(targets.subscriptions)
         return targets
 
     def _forget(self) -> None:

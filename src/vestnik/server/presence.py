@@ -16,8 +16,8 @@ ANSWER_WITHIN = 2.0
 class Presence:
     """Sends away who is silent for too long, by `refuse`; not those who are `unheard`, because nobody listens to them.
 
-    Everybody has to be heard from within `heartbeat` seconds, and is asked by `ping` whether it is there. `beats` is
-    called at every beat.
+    Everybody has to be heard from within `heartbeat` seconds, and is asked by `ping` whether it is there. Who sends a
+    message that is not complete yet is heard. `beats` is called at every beat.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class Presence:
         self._beats = beats
         self._strangers: dict[End, asyncio.TimerHandle] = {}
         self._guests: dict[End, None] = {}
-        self._quiet: set[End] = set()  # who was not heard since the last beat
-        self._doubted: set[End] = set()  # who was not heard since somebody came by its name
+        # How many bytes had come at the last beat from those who were not heard since, and
+        # when somebody came by their name from those who were not heard since then.
+        self._quiet: dict[End, int] = {}
+        self._doubted: dict[End, int] = {}
         self._pulse = loop.call_later(heartbeat, self._beat)
 
     @property
@@ -59,8 +61,8 @@ class Presence:
         self._guests[end] = None
 
     def heard(self, end: End) -> None:
-        self._quiet.discard(end)
-        self._doubted.discard(end)
+        self._quiet.pop(end, None)
+        self._doubted.pop(end, None)
 
     def left(self, end: End) -> None:
         self._no_stranger(end)
@@ -70,7 +72,7 @@ class Presence:
     def doubt(self, end: End) -> None:
         """Somebody else comes by its name: it may have begun anew, or there are two of that name."""
         if end not in self._doubted:
-            self._doubted.add(end)
+            self._doubted[end] = end.arrived
             self._ping(end)
             self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
 
@@ -81,16 +83,19 @@ class Presence:
         """Ask those who were silent whether they are there; who did not answer the last time is not."""
         self._pulse = self._loop.call_later(self._heartbeat, self._beat)
         self._beats()
-        for end in [end for end in self._quiet if not self._unheard(end)]:
+        for end in [end for end, had in self._quiet.items() if end.arrived == had and not self._unheard(end)]:
             self._refuse(end, "silence", f"nothing was heard for {self._heartbeat:g} seconds")
-        self._quiet = set(self._guests)
+        self._quiet = {end: end.arrived for end in self._guests}
         for end in self._guests:
             self._ping(end)
 
     def _doubted_for_long(self, end: End) -> None:
-        if end in self._doubted and self._unheard(end):
+        if end not in self._doubted:
+            return
+        if self._unheard(end) or end.arrived > self._doubted[end]:
+            self._doubted[end] = end.arrived
             self._loop.call_later(ANSWER_WITHIN, self._doubted_for_long, end)
-        elif end in self._doubted:
+        else:
             self._refuse(end, "silence", f"nothing was heard for {ANSWER_WITHIN:g} seconds")
 
     def _no_stranger(self, end: End) -> None:

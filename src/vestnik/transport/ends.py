@@ -23,6 +23,8 @@ class End(ABC):
 
     unsent = 0
     """Bytes that go out with the next `flush`."""
+    arrived = 0
+    """Bytes that have come, also of a message that is not complete; 0 where messages come as they are."""
     packs = False
     """Whether messages are packed as they are sent: then their events may be packed before."""
 

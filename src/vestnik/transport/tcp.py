@@ -229,6 +229,7 @@ class TcpEnd(End, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self._is_open:
             return
+        self.arrived += len(data)
         self._first = self._first or data[:FIRST]
         self._reader.add(data)
         self._hand_over()
