@@ -93,6 +93,10 @@ def test_an_event_that_many_clients_are_given_is_kept_once() -> None:
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 500_000 and len(known.sightings("e2")[0].notified) == 100
+    carried = (large, event(3))
+    for turn in range(50):
+        known.take([Given(f"c{number}", (Delivery(carried, ((number, 1),)),)) for number in range(100)], 2.0 + turn)
+    assert known.since == 0.0, "it counts once in each turn"
 
 
 def test_what_is_kept_stays_packed_whoever_looks_at_what_was_sent() -> None:

@@ -9,7 +9,8 @@ of everything else.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from msgspec import Raw
@@ -160,7 +161,6 @@ class Chronicle:
             kind = type(fact)
             if kind is Given:
                 given.append(_packed(fact, packed_once))  # type: ignore[arg-type]  # it is Given
-                size += NUMBER * _numbers_in(fact)  # type: ignore[arg-type]
             elif kind in CARRIERS:
                 came.append(_came_with(fact, packed_once))  # type: ignore[arg-type]  # it is a Carrier
             elif kind is Forwarded:
@@ -169,12 +169,19 @@ class Chronicle:
                 dropped.append(fact)  # type: ignore[arg-type]
             elif kind in NOTICED:
                 self._notice(fact, now)
-        came_with = [one.packed for one in came]
-        given_with = {id(run.carried): run.packed for one in given for run in one.deliveries}.values()
-        count = max(_count(came_with), _count(given_with))  # what is given has come, or was read from memory
+        here: list[bytes] = []
+        for one in came:
+            here += one.packed
+        runs: dict[int, Sequence[bytes | Raw]] = {}
+        for to in given:
+            for run in to.deliveries:
+                runs[id(run.carried)] = run.packed
+                size += NUMBER * len(run.numbers)
+        read = list(chain.from_iterable(runs.values()))
+        count = max(len(here), len(read))  # what is given has come, or was read from memory
         if count:
-            size += max(_size(came_with), _size(given_with))
-            self._keep(Turn(now, came, given, forwarded, dropped, count, size + EVENT * count))
+            size += max(sum(map(len, here)), sum(map(len, read))) + EVENT * count
+            self._keep(Turn(now, came, given, forwarded, dropped, count, size))
 
     def _keep(self, turn: Turn) -> None:
         self._turns.append(turn)
@@ -251,6 +258,7 @@ class PackedOnce:
 
     def __init__(self) -> None:
         self._known: dict[int, bytes] = {}  # by the event, which a fact of the turn has
+        self._runs: dict[int, tuple[Raw, ...]] = {}  # by the events
 
     def all(self, events: Sequence[Event]) -> list[bytes]:
         """Return each event packed."""
@@ -258,8 +266,14 @@ class PackedOnce:
         return [known.get(id(event)) or known.setdefault(id(event), pack(event)) for event in events]
 
     def carried(self, by: Carrying) -> tuple[Carried, ...]:
-        """Return what something carries, packed."""
-        return by.carried if by.is_packed else tuple(map(Raw, self.all(by.events)))
+        """Return what something carries, packed: one object for what is carried to many."""
+        if by.is_packed:
+            return by.carried
+        events = by.events
+        packed = self._runs.get(id(events))
+        if packed is None:
+            packed = self._runs[id(events)] = tuple(map(Raw, self.all(events)))
+        return packed
 
 
 def _came_with(fact: Carrier, packed_once: PackedOnce) -> Came:
@@ -277,19 +291,6 @@ def _packed(fact: Given, packed_once: PackedOnce) -> Given:
 def _packed_on(fact: Forwarded, packed_once: PackedOnce) -> Forwarded:
     """Return a fact whose events are packed, and stay so."""
     return Forwarded(fact.to, Routed(fact.routed.origin, packed_once.carried(fact.routed)))
-
-
-def _count(runs: Iterable[Sequence[bytes | Raw]]) -> int:
-    return sum(map(len, runs))
-
-
-def _size(runs: Iterable[Sequence[bytes | Raw]]) -> int:
-    """Return the bytes of packed events."""
-    return sum([len(one) for run in runs for one in run])
-
-
-def _numbers_in(fact: Given) -> int:
-    return sum([len(one.numbers) for one in fact.deliveries])
 
 
 class Named:
