@@ -249,12 +249,12 @@ class Node:
             self.world.numberings[before.epoch].filters.append((cursors, message.filter))
 
     def _places(self, key: tuple[str, str]) -> dict[Origin, int]:
-        """Return how far a reader has come in each log, also in those of which its client is not told that yet."""
+        """Return the offset in each log below which a reader is given nothing more, whatever its client knows."""
         feeds = self.core.recovery.feeds
         if feeds.replaying.picks(key):
             return {}
         found = [feeds.roster.of(key, origin) for origin in feeds.roster.origins(key)]
-        return {feed.origin: feed.cursor for feed in found if feed is not None and feed.since is None}
+        return {feed.origin: feed.cursor for feed in found if feed is not None}
 
     def leave(self, client: str, name: str, life: int) -> None:
         """End a subscription of a client that is elsewhere by now."""

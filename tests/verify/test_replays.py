@@ -9,6 +9,7 @@ import pytest
 from vestnik import Event, Filter
 from vestnik.trace.records import (
     Acknowledged,
+    Advertised,
     AnyRecord,
     Attached,
     Crashed,
@@ -61,6 +62,11 @@ ALL, LAST = Replay(all=True), Replay(last=2)
 )
 def test_what_is_right_is_clean(replay: Replay, handed: list[tuple[int, bool]]) -> None:
     assert wrong(trace(replay, *handed)) == []
+
+
+def test_what_was_picked_and_expired_is_one_of_the_last_also_if_it_came_after_the_question() -> None:
+    advertised = Advertised(0.0, "p", "a", Filter.all())
+    assert wrong([advertised, *trace(LAST, (3, True), mortal=4)], advertisements=True) == []
 
 
 NOT_AMONG = "was not among what was replayed to c for s"

@@ -74,14 +74,17 @@ def _in_order(history: History, begun: Begun) -> Iterator[Violation]:
 
 
 def _whole(history: History, begun: Begun, before: int) -> Iterator[Violation]:
-    """What was accepted before a record and should have come."""
+    """What was accepted before a record and should have come.
+
+    What has expired may have been picked among the last also if it was accepted after the client subscribed.
+    """
     end = history.records[begun.due].at
     wanted, expired = [], 0
     for number, record in history.of(Published):
-        if number < before and begun.span.filter.matches(record.event):
+        if number < begun.due and begun.span.filter.matches(record.event):
             if record.event.expires is not None and record.event.expires / MICROS <= end:
                 expired += 1
-            elif history.settles(number) <= begun.due:
+            elif number < before and history.settles(number) <= begun.due:
                 wanted.append(record)
     places: dict[tuple[str, ...], list[Published]] = {}  # an event that was published at two brokers is one
     for record in wanted:
