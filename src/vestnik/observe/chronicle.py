@@ -294,7 +294,7 @@ def _packed_on(fact: Forwarded, packed_once: PackedOnce) -> Forwarded:
 
 
 class Named:
-    """Finds events by their id. What is carried to many is looked through once."""
+    """Finds events by their id. It looks once through events that many are sent."""
 
     def __init__(self, name: str) -> None:
         self._name = name

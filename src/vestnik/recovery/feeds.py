@@ -45,7 +45,7 @@ class Feeds:
         if main.is_live or apart:
             twins = self.giving.repeats.add(origin, list(compress(events, wanting)))
         live = _Live(origin, events, packed, twins)
-        # By client, which is given all in order: a reader that was the only one to want some events, and their places.
+        # For each client, one reader that alone wants some events, and their places, until another is given something.
         alone: dict[NodeId, tuple[Reader, list[range]]] = {}
         for run, readers in _runs(wanting):
             only = next(iter(readers)) if len(readers) == 1 else None

@@ -74,9 +74,9 @@ def _in_order(history: History, begun: Begun) -> Iterator[Violation]:
 
 
 def _whole(history: History, begun: Begun, before: int) -> Iterator[Violation]:
-    """What was accepted before a record and should have come.
+    """Yield events that were accepted before a record, should have come and did not.
 
-    What has expired may have been picked among the last also if it was accepted after the client subscribed.
+    An expired event may be one of the last that were picked, even if it was accepted after the client subscribed.
     """
     end = history.records[begun.due].at
     wanted, expired = [], 0
